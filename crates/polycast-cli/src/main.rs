@@ -20,6 +20,7 @@ mod mpi;
 mod native;
 mod network;
 mod numbers;
+mod picture;
 mod plot;
 mod report;
 mod settings;

@@ -29,8 +29,11 @@ pub(crate) use stand_in;
 
 mod locality;
 mod memory;
+mod process;
 #[cfg(test)]
 pub mod test;
+
+pub use self::process::{command, mpi, program};
 
 /// Where Linux says what the machine is made of.
 const SYSTEM: &str = "/sys/devices/system";

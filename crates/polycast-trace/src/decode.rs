@@ -41,6 +41,10 @@ pub struct Trace {
     pub program: String,
     /// polycast's version.
     pub polycast: String,
+    /// The MPI and its version; empty where it is not known.
+    pub mpi: String,
+    /// The program with its arguments, which may be cut; empty where they are not known.
+    pub command: String,
     /// What events name by their index.
     pub names: Vec<String>,
     /// The same.
@@ -165,6 +169,8 @@ fn read(words: &[u64], names: usize, communicators: usize) -> Result<Trace, Deco
         host: text(at::HOST, at::HOST_WORDS),
         program: text(at::PROGRAM, at::PROGRAM_WORDS),
         polycast: text(at::POLYCAST, at::POLYCAST_WORDS),
+        mpi: text(at::MPI, at::MPI_WORDS),
+        command: text(at::COMMAND, at::COMMAND_WORDS),
         names: of_names.chunks(NAME_WORDS).map(text_of).collect(),
         communicators,
         events,

@@ -50,6 +50,11 @@ pub mod at {
     pub const PROGRAM_WORDS: usize = 8;
     pub const POLYCAST: usize = 40;
     pub const POLYCAST_WORDS: usize = 4;
+    /// Zeros in files of before 0.3.
+    pub const MPI: usize = 44;
+    pub const MPI_WORDS: usize = 4;
+    pub const COMMAND: usize = 48;
+    pub const COMMAND_WORDS: usize = 16;
 }
 
 /// How a rank came to write its file.

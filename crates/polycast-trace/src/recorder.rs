@@ -44,6 +44,10 @@ pub struct About<'a> {
     pub program: &'a str,
     /// polycast's version.
     pub polycast: &'a str,
+    /// The MPI and its version; empty: not known.
+    pub mpi: &'a str,
+    /// The program with its arguments; empty: not known.
+    pub command: &'a str,
 }
 
 /// See the module.
@@ -68,11 +72,15 @@ fn store(place: &[AtomicU64], words: &[u64]) {
     }
 }
 
+/// A text at its words of the header.
+fn place<const N: usize>(words: &mut [u64; HEADER_WORDS], first: usize, text: &str) {
+    words[first..][..N].copy_from_slice(&text_words::<N>(text));
+}
+
 impl Recorder {
     /// With room for so many events, at least one.
     pub fn new(about: &About<'_>, events: usize) -> Recorder {
-        let About { rank, ranks, job, clock, process, began_ns, began_1970_ns, host, program, polycast } =
-            *about;
+        let About { rank, ranks, job, clock, process, began_ns, began_1970_ns, .. } = *about;
         let recorder = Recorder {
             header: std::array::from_fn(|_| AtomicU64::new(0)),
             names: zeros(MAX_NAMES),
@@ -88,11 +96,11 @@ impl Recorder {
         (words[at::RANK], words[at::RANKS]) = (rank.into(), ranks.into());
         (words[at::JOB], words[at::CLOCK], words[at::PROCESS]) = (job, clock, process.into());
         (words[at::BEGAN], words[at::BEGAN_1970]) = (began_ns, began_1970_ns);
-        words[at::HOST..][..at::HOST_WORDS].copy_from_slice(&text_words::<{ at::HOST_WORDS }>(host));
-        words[at::PROGRAM..][..at::PROGRAM_WORDS]
-            .copy_from_slice(&text_words::<{ at::PROGRAM_WORDS }>(program));
-        words[at::POLYCAST..][..at::POLYCAST_WORDS]
-            .copy_from_slice(&text_words::<{ at::POLYCAST_WORDS }>(polycast));
+        place::<{ at::HOST_WORDS }>(&mut words, at::HOST, about.host);
+        place::<{ at::PROGRAM_WORDS }>(&mut words, at::PROGRAM, about.program);
+        place::<{ at::POLYCAST_WORDS }>(&mut words, at::POLYCAST, about.polycast);
+        place::<{ at::MPI_WORDS }>(&mut words, at::MPI, about.mpi);
+        place::<{ at::COMMAND_WORDS }>(&mut words, at::COMMAND, about.command);
         store(&recorder.header, &words);
         recorder
     }

@@ -19,6 +19,8 @@ fn about(rank: u32, ranks: u32) -> About<'static> {
         host: "node00",
         program: "solver",
         polycast: "0.2.0",
+        mpi: "Open MPI v4.1.4",
+        command: "solver -n 7",
     }
 }
 

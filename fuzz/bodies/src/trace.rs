@@ -51,6 +51,8 @@ fn seed(number: u64) -> Vec<u8> {
         host: "node",
         program: "solver",
         polycast: "0.2.0",
+        mpi: "Open MPI v4.1.4",
+        command: "solver -n 7",
     };
     let recorder = Recorder::new(&about, 8);
     if number % 2 == 1 {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
+use super::chart;
 use super::environment::Environment;
 use super::point::Point;
 use super::view::View;
@@ -23,6 +24,8 @@ pub struct Report {
     pub wrong: bool,
     /// All that was reported.
     pub points: Vec<Point>,
+    /// What it was measured with, for pictures.
+    pub notes: Vec<String>,
 }
 
 /// The file of JSON lines, whose name stands in its errors.
@@ -83,6 +86,7 @@ impl Report {
             has_begun: false,
             wrong: false,
             points: Vec::new(),
+            notes: Vec::new(),
         })
     }
 
@@ -90,6 +94,9 @@ impl Report {
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
         if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
             json.write(&format!("{}\n", json!({ "environment": environment })))?;
+        }
+        if !self.has_begun {
+            self.notes = chart::notes(&json!(environment));
         }
         self.has_begun = true;
         self.show(|view, out| view.begin(environment, out))

@@ -219,7 +219,7 @@ pub fn run(mut args: Args) -> Outcome {
     }
     if let Some(file) = &args.svg {
         // What was measured before an interruption is drawn, too.
-        match chart::of_times(&report.points) {
+        match chart::of_times(&report.points, report.notes.clone()) {
             Err(error @ PlotError::Empty { .. }) => eprintln!("polycast: {}: {error}", file.display()),
             drawn => write_file(file, drawn?)?,
         }

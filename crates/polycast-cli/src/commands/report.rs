@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{Outcome, file_of, print, print_json, write_file_by, write_output};
+use crate::report::jobs::{self, JobReport};
 use crate::report::load::{Traced, load};
 use crate::report::page::page;
 use crate::report::results::{Charts, charts};
@@ -18,7 +19,7 @@ use polycast_core::units::Bytes;
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// A folder that a job with POLYCAST_TRACE has filled, and files of `bench --json`, `bench --suite`, `tune` and `simulate --scaling --json`
+    /// A folder that a job with POLYCAST_TRACE has filled, reports of jobs (POLYCAST_REPORT=FILE.json), and files of `bench --json`, `bench --suite`, `tune` and `simulate --scaling --json`
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// One page with tables, a timeline that can be zoomed, and pictures; it needs nothing from outside
@@ -30,7 +31,7 @@ pub struct Args {
     /// When ranks called, for `polycast bench --arrival FILE`
     #[arg(long, value_name = "FILE")]
     arrivals: Option<PathBuf>,
-    /// Print the summary of the traces as JSON
+    /// Print the summary of the traces, or of the reports, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -39,6 +40,8 @@ const EXAMPLES: &str = "\
 Without a file to write, the calls are summed up here.
 
 Examples:
+  polycast report job.json                    what polycast did in a job
+  polycast report reports/*.json              a table of jobs
   POLYCAST_TRACE=trace polycast run -n 16 -- ./a.out
   polycast report trace                       what took how long
   polycast report trace -o report.html        and who waited for whom
@@ -56,6 +59,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let mut traced: Option<Traced> = None;
     let mut of_files: Vec<Charts> = Vec::new();
+    let mut reports: Vec<JobReport> = Vec::new();
     for path in &args.paths {
         if path.is_dir() {
             if traced.is_some() {
@@ -66,8 +70,23 @@ pub fn run(args: &Args) -> Outcome {
             let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
             // What is not text is none of the formats either, and is told so.
             let text = String::from_utf8_lossy(&bytes);
-            of_files.push(charts(&text, &path.display().to_string(), of_files.len())?);
+            let name = path.display().to_string();
+            match jobs::read(&text, &name)? {
+                Some(report) => reports.push(report),
+                None => of_files.push(charts(&text, &name, of_files.len())?),
+            }
         }
+    }
+    if !reports.is_empty() {
+        if traced.is_some() || !of_files.is_empty() {
+            return Err(
+                "expected reports of jobs alone, or traces and results: they are not shown together".into()
+            );
+        }
+        if outputs.iter().any(|output| output.is_some()) {
+            return Err("expected no file to write: of reports of jobs there is text, and --json".into());
+        }
+        return of_jobs(&reports, args.json);
     }
     if args.output.is_none() && !of_files.is_empty() {
         return Err("expected -o FILE.html: of results there is only a page".into());
@@ -102,6 +121,19 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+fn of_jobs(reports: &[JobReport], as_json: bool) -> Outcome {
+    if as_json {
+        let jobs: Vec<_> = reports.iter().map(JobReport::json).collect();
+        print_json(&serde_json::json!({ "jobs": jobs }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&match reports {
+        [one] => one.told(),
+        several => jobs::told_of_several(several),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn write_perfetto(traced: &Traced, file: &Path) -> Result<(), String> {
     if file != Path::new("-") {
         return write_file_by(file, |out| perfetto::write(traced, out));
@@ -129,7 +161,7 @@ fn told(summary: &Summary) -> String {
             Bytes(group.first_bytes).to_string(),
             group.calls.to_string(),
             nanoseconds(group.rank_seconds * 1e9),
-            nanoseconds(group.waited_seconds * 1e9),
+            group.waited_seconds.map_or("-".to_owned(), |seconds| nanoseconds(seconds * 1e9)),
             nanoseconds(group.median_us * 1e3),
             after,
         ]

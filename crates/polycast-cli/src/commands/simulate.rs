@@ -1,6 +1,8 @@
 //! `polycast simulate`: collectives in virtual time.
 
+mod cluster;
 mod collectives;
+mod picture;
 mod protocol;
 mod root_sync;
 mod scaling;
@@ -11,7 +13,6 @@ use std::path::PathBuf;
 
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
-use polycast_sim::protocol::Cluster;
 
 use super::Outcome;
 use crate::numbers::{percentage, whole};
@@ -32,6 +33,8 @@ Examples:
   polycast simulate --root-sync --arrival job.arrivals
   polycast simulate --collective allreduce --nodes 16,64 --bytes 1KiB,1MiB
   polycast simulate --collective bcast --algorithms binomial,chain:segment=8KiB
+  polycast simulate --collective allreduce --cluster 25gbe --svg allreduce.svg
+  polycast simulate --collective bcast --rate 40gbit --latency 5us
   polycast simulate --collective gather --topology topology.conf
   polycast simulate --collective allgather --nodes 8 --ranks-per-host 4
   polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
@@ -101,9 +104,8 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", value_parser = percentage, conflicts_with_all = ["protocol", "root_sync", "collective", "network"])]
     loss: Option<f64>,
 
-    /// What the nodes are joined by [--scaling, --collective]
-    #[arg(long, value_name = "CLUSTER", value_enum, default_value = "gigabit", conflicts_with_all = ["protocol", "root_sync", "network", "figure"])]
-    cluster: Joined,
+    #[command(flatten)]
+    cluster: cluster::Args,
 
     #[command(flatten)]
     wormhole: wormhole::Args,
@@ -111,14 +113,6 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long, conflicts_with = "verbose")]
     json: bool,
-}
-
-/// A cluster of round numbers; docs/simulation.md has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Joined {
-    Gigabit,
-    FastEthernet,
-    Infiniband,
 }
 
 /// Runs the verb.
@@ -154,16 +148,6 @@ impl Args {
     /// What `--nodes` lists.
     fn node_counts(&self, default: &str) -> Result<Vec<u32>, String> {
         self.nodes.as_deref().unwrap_or(default).split(',').map(node_count).collect()
-    }
-}
-
-impl Joined {
-    fn cluster(self) -> Cluster {
-        match self {
-            Joined::Gigabit => Cluster::gigabit(),
-            Joined::FastEthernet => Cluster::fast_ethernet(),
-            Joined::Infiniband => Cluster::infiniband(),
-        }
     }
 }
 

@@ -175,7 +175,12 @@ pub fn run(args: Args) -> Outcome {
         eprintln!("polycast: interrupted: the same command goes on after what is in {}", found.display());
     }
     let missing = incomplete(measured, wanted, interrupted);
-    let table = Table::of_rules("tuned", head(mpi, &told, missing.as_deref()), rules, Table::shipped());
+    let head = head(mpi, &told, missing.as_deref());
+    let notes = vec![
+        format!("{}; {}", told.join(", "), mpi.to_string().split(" (").next().unwrap_or_default()),
+        format!("polycast {}, {}", env!("CARGO_PKG_VERSION"), crate::measure::time_stamp()),
+    ];
+    let table = Table::of_rules("tuned", head, rules, Table::shipped());
     let text = table.to_string();
     // There may be too many rules, or bytes.
     if let Err(error) = Table::parse(&text, "the table") {
@@ -188,7 +193,7 @@ pub fn run(args: Args) -> Outcome {
     }
     write_file(&args.output, text)?;
     let picture = beside(&args.output, ".svg");
-    write_file(&picture, map.svg())?;
+    write_file(&picture, map.svg(&notes))?;
     let mark = missing.map_or(String::new(), |missing| format!("\n{}\n", paragraph(&missing)));
     print(&format!("{}{mark}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })

@@ -1,7 +1,3 @@
-use std::ops::Range;
-
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
-
 use super::label;
 use super::ticks::{Scale, ticks};
 
@@ -47,30 +43,41 @@ impl Axis {
         if self.scale == Scale::Linear { "a number" } else { "a number above 0" }
     }
 
-    /// The axis as plotters takes it, with room for all of `values`, all of which it [shows](Axis::shows).
-    pub(super) fn around(&self, values: impl Iterator<Item = f64>) -> Ticked {
-        let (low, high) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    /// A value as its ticks would have it.
+    pub(super) fn shown(&self, value: f64) -> String {
+        if self.scale == Scale::Log2 {
+            return (self.show)(value);
+        }
+        // Four digits, and all before the point.
+        let power = 10f64.powi((3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32).clamp(-9, 9));
+        let power = if self.scale == Scale::Linear { power.max(1.0) } else { power };
+        (self.show)((value * power).round() / power)
+    }
+
+    /// The axis with room for all `values`, all of which it [shows](Axis::shows), and for the `ends` of intervals as far as they leave the values more
+    /// than a corner.
+    pub(super) fn around(
+        &self,
+        values: impl Iterator<Item = f64>,
+        ends: impl Iterator<Item = f64>,
+    ) -> Ticked {
+        let bounds = |all: &mut dyn Iterator<Item = f64>| {
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(value), high.max(value))
+            })
+        };
+        let (low, high) = bounds(&mut { values });
+        let (least, most) = bounds(&mut { ends });
+        let (start, end) = (self.place(low), self.place(high));
+        let more = (CORNER * (end - start)).max(match self.scale {
+            Scale::Linear => 0.25 * end.abs(),
+            // Three times as long, or as short.
+            _ => 3f64.ln(),
+        });
+        let back = |place: f64| if self.scale == Scale::Linear { place } else { place.exp() };
+        let low = low.min(least.max(back(start - more)));
+        let high = high.max(most.min(back(end + more)));
         Ticked { ticks: ticks(self.scale, low, high), scale: self.scale, show: self.show }
-    }
-}
-
-/// An axis with its ticks. plotters' own logarithmic axis chooses no ticks at powers of two, and few on a short range.
-pub(super) struct Ticked {
-    ticks: Vec<f64>,
-    scale: Scale,
-    show: fn(f64) -> String,
-}
-
-impl Ticked {
-    /// The number of ticks.
-    pub(super) fn len(&self) -> usize {
-        self.ticks.len()
-    }
-
-    /// The longest label, in characters.
-    pub(super) fn label_width(&self) -> usize {
-        self.ticks.iter().map(|tick| (self.show)(*tick).chars().count()).max().unwrap_or(0)
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -78,29 +85,41 @@ impl Ticked {
     }
 }
 
-impl Ranged for Ticked {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
+/// How much of what the values take their intervals may take beyond them on either side.
+const CORNER: f64 = 0.4;
 
-    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let Range { start, end } = self.range();
-        let (start, end) = (self.place(start), self.place(end));
-        from + (f64::from(to - from) * (self.place(*value) - start) / (end - start)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // Light points are lines between ticks; there are none.
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.ticks[0]..self.ticks[self.ticks.len() - 1]
-    }
+/// An axis with its ticks.
+pub(super) struct Ticked {
+    ticks: Vec<f64>,
+    scale: Scale,
+    show: fn(f64) -> String,
 }
 
-impl ValueFormatter<f64> for Ticked {
-    fn format_ext(&self, value: &f64) -> String {
-        (self.show)(*value)
+impl Ticked {
+    /// Where a value stands: 0 at the first tick, 1 at the last.
+    pub(super) fn part(&self, value: f64) -> f64 {
+        let (start, end) = (self.place(self.ticks[0]), self.place(self.ticks[self.ticks.len() - 1]));
+        (self.place(value) - start) / (end - start)
+    }
+
+    /// The ticks with what stands at them: evenly spread numbers have the same number of digits.
+    pub(super) fn labelled(&self) -> impl Iterator<Item = (f64, String)> {
+        let digits = |label: &str| label.split_once('.').map_or(0, |(_, digits)| digits.len());
+        let is_even = self.scale == Scale::Linear;
+        let most = self.ticks.iter().map(|tick| digits(&(self.show)(*tick))).max().filter(|_| is_even);
+        self.ticks.iter().map(move |tick| match most {
+            Some(most) if most > 0 => (*tick, format!("{tick:.most$}")),
+            _ => (*tick, (self.show)(*tick)),
+        })
+    }
+
+    /// What stands at the ticks.
+    pub(super) fn labels(&self) -> impl Iterator<Item = String> {
+        self.labelled().map(|(_, label)| label)
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        if self.scale == Scale::Linear { value } else { value.max(f64::MIN_POSITIVE).ln() }
     }
 }
 
@@ -110,11 +129,28 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_gives_each_doubling_the_same_room() {
-        let axis = Axis::doublings("machines").around([16.0, 1024.0].into_iter());
-        assert_eq!(axis.map(&16.0, (0, 600)), 0);
-        assert_eq!(axis.map(&32.0, (0, 600)), 100);
-        assert_eq!(axis.map(&1024.0, (0, 600)), 600);
-        // Upside down, as the pixels of a vertical axis are.
-        assert_eq!(axis.map(&1024.0, (600, 0)), 0);
+        let axis = Axis::doublings("machines").around([16.0, 1024.0].into_iter(), std::iter::empty());
+        let places = [16.0, 32.0, 64.0, 1024.0].map(|value| (axis.part(value) * 600.0).round());
+        assert_eq!(places, [0.0, 100.0, 200.0, 600.0]);
+    }
+
+    #[test]
+    fn numbers_of_an_axis_have_the_same_digits_and_thousands() {
+        let labels = |values: [f64; 2]| -> Vec<String> {
+            Axis::linear("x").around(values.into_iter(), std::iter::empty()).labels().collect()
+        };
+        assert_eq!(labels([0.0, 0.1]).last().unwrap(), "0.10");
+        assert_eq!(labels([0.0, 600_000.0]).last().unwrap(), "600,000");
+    }
+
+    /// Two intervals must not squeeze the rest into a corner.
+    #[test]
+    fn long_intervals_do_not_take_the_plot() {
+        let values = || [50.0, 60.0, 250.0].into_iter();
+        let part = |ends: [f64; 2]| Axis::linear("y").around(values(), ends.into_iter()).part(250.0);
+        assert!(part([10.0, 900.0]) > 0.6, "{}", part([10.0, 900.0]));
+        assert!((0.8..=1.0).contains(&part([45.0, 260.0])));
+        let log = Axis::nanoseconds("y").around([1e3, 1e4].into_iter(), [1.0, 1e9].into_iter());
+        assert!(log.part(1e4) - log.part(1e3) > 0.3);
     }
 }

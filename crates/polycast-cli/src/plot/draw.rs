@@ -1,172 +1,237 @@
-use plotters::backend::SVGBackend;
-use plotters::coord::Shift;
-use plotters::prelude::*;
+//! A chart as SVG.
+//!
+//! ```text
+//!     title
+//!     notes: what it was measured with
+//!     ┌───────────────┐
+//!   y │          ╱────┼── name of a curve, in the order in which they end
+//!     │     ____╱     │
+//!     └───────────────┘
+//!             x
+//! ```
+
+use svg::Document;
+use svg::node::element::path::Data;
+use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
 use super::axis::Ticked;
-use super::{Chart, Curve, Look, PlotError, Point, legend};
+use super::style::{self, Style};
+use super::{Chart, Curve, Look, Point, legend};
+use crate::picture::words;
 
-const WIDTH: u32 = 960;
-pub(super) const HEIGHT: u32 = 540;
-pub(super) const FONT: &str = "sans-serif";
-pub(super) const FONT_SIZE: u32 = 14;
-/// A generous mean width of a character, since the font is known to whoever looks at the file only.
-pub(super) const CHARACTER_WIDTH: u32 = 8;
+const WIDTH: f64 = 960.0;
+/// Of the plot, with its axes.
+const HEIGHT: f64 = 510.0;
+const MARGIN: f64 = 14.0;
+const TITLE: f64 = 18.0;
+const NOTE: f64 = 12.0;
+pub(super) const FONT: f64 = 14.0;
+/// From one line of text to the next, over the size of the font.
+const LINE: f64 = 1.4;
+/// What stands below the plot: numbers, and the axis's name.
+const BELOW: f64 = 56.0;
+/// Between the frame and the first and last point, so that no interval lies on an axis.
+const INSET: f64 = 16.0;
 
-/// Okabe and Ito's colours without their yellow, which is too light for lines on white.
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 0, 0),
-];
-const GREY: RGBColor = RGBColor(110, 110, 110);
+const INK: &str = "#1c2126";
+const FAINT: &str = "#5d6873";
 
-/// Lines without dashes, and lengths and gaps of dashes in pixels.
-const DASHES: [Option<(i32, i32)>; 4] = [None, Some((10, 4)), Some((4, 3)), Some((2, 4))];
+/// The place of the plot, and the way from values to it.
+pub(super) struct Frame<'a> {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    x: &'a Ticked,
+    y: &'a Ticked,
+}
 
-/// Outlines of marks around their middle. Their number, that of the dashes and that of the colours have no common factor,
-/// so that 140 curves differ.
-const MARKS: [&[(i32, i32)]; 5] = [
-    &[(-2, -4), (2, -4), (4, -2), (4, 2), (2, 4), (-2, 4), (-4, 2), (-4, -2)],
-    &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
-    &[(0, -5), (5, 4), (-5, 4)],
-    &[(0, -5), (5, 0), (0, 5), (-5, 0)],
-    &[(-5, -4), (5, -4), (0, 5)],
-];
+impl Frame<'_> {
+    pub(super) fn x(&self, value: f64) -> f64 {
+        let (from, to) = (self.left + INSET, self.right - INSET);
+        from + self.x.part(value) * (to - from)
+    }
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-type Context<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticked, Ticked>>;
+    pub(super) fn y(&self, value: f64) -> f64 {
+        self.bottom - self.y.part(value) * (self.bottom - self.top)
+    }
+
+    /// The end of an interval, and whether it lies beyond what is shown.
+    fn end(&self, value: f64) -> (f64, bool) {
+        let y = self.y(value);
+        (y.clamp(self.top, self.bottom), y < self.top - 0.5 || y > self.bottom + 0.5)
+    }
+}
 
 /// Draws a chart whose points are on its axes, at least one of them.
-pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
-    let mut document = String::new();
-    draw(chart, &mut document)
-        .map_err(|error| PlotError::Drawing { title: chart.title.clone(), problem: error.to_string() })?;
-    Ok(document)
-}
-
-fn draw<'a>(chart: &Chart, document: &'a mut String) -> Result<(), Failure<'a>> {
-    let area = SVGBackend::with_string(document, (WIDTH, HEIGHT)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let (plot, legend) = area.split_horizontally(WIDTH - legend::width(&chart.curves, WIDTH / 2));
+pub(super) fn svg(chart: &Chart) -> String {
+    let styles = style::all(&chart.curves);
     let points = || chart.curves.iter().flat_map(|curve| &curve.points);
-    let x = chart.x.around(points().map(|point| point.x));
-    let y = chart.y.around(points().flat_map(Point::heights));
-    let (x_ticks, y_ticks, y_labels) = (x.len(), y.len(), y.label_width() as u32);
-    let mut context = ChartBuilder::on(&plot)
-        .caption(&chart.title, (FONT, FONT_SIZE + 4))
-        .margin(14)
-        .x_label_area_size(48)
-        .y_label_area_size(y_labels * CHARACTER_WIDTH + 36)
-        .build_cartesian_2d(x, y)?;
-    context
-        .configure_mesh()
-        .x_labels(x_ticks)
-        .y_labels(y_ticks)
-        .bold_line_style(BLACK.mix(0.12))
-        .label_style((FONT, FONT_SIZE))
-        .axis_desc_style((FONT, FONT_SIZE))
-        .x_desc(chart.x.label())
-        .y_desc(chart.y.label())
-        .draw()?;
-    for (index, curve) in chart.curves.iter().enumerate() {
-        draw_curve(&mut context, curve, index, shift(index, chart.curves.len()))?;
-    }
-    let end = |curve: &Curve| {
-        curve
-            .points
-            .iter()
-            .max_by(|a, b| a.x.total_cmp(&b.x))
-            .map(|last| context.backend_coord(&(last.x, last.y)).1)
+    let x = chart.x.around(points().map(|point| point.x), std::iter::empty());
+    let ends = points().filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
+    let y = chart.y.around(points().map(|point| point.y), ends);
+    let title = words::lines(&chart.title, TITLE, WIDTH - 2.0 * MARGIN);
+    let fit = |note: &String| words::lines(note, NOTE, WIDTH - 2.0 * MARGIN);
+    let mut notes: Vec<String> = chart.notes.iter().flat_map(fit).collect();
+    notes.extend(what_marks_mean(chart));
+    let top = MARGIN + title.len() as f64 * TITLE * LINE + notes.len() as f64 * NOTE * LINE + 10.0;
+    let height = top + HEIGHT - BELOW;
+    let widest = y.labels().map(|label| words::width(&label, FONT)).fold(0.0, f64::max);
+    let frame = Frame {
+        left: MARGIN + FONT * LINE + widest + 8.0,
+        right: WIDTH - legend::width(&chart.curves, WIDTH / 2.0),
+        top,
+        bottom: height - BELOW,
+        x: &x,
+        y: &y,
     };
-    let ends: Vec<Option<i32>> = chart.curves.iter().map(end).collect();
-    legend::draw(&legend, &chart.curves, &ends)?;
-    area.present()
+    let mut document = Document::new()
+        .set("viewBox", (0, 0, WIDTH, height))
+        .set("width", WIDTH)
+        .set("height", height)
+        .set("font-family", "sans-serif")
+        .set("font-size", FONT)
+        .set("fill", INK)
+        .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"))
+        .add(heading(&title, &notes))
+        .add(axes(chart, &frame));
+    for (index, (curve, style)) in chart.curves.iter().zip(&styles).enumerate() {
+        let shift = shift(index, chart.curves.len());
+        document = document.add(drawn(chart, curve, style, &frame, shift));
+    }
+    format!("{}\n", document.add(legend::drawn(&chart.curves, &styles, &frame, WIDTH, height)))
 }
 
-/// How a curve is told from the others: by colour, by dashes and by marks, so that it stays visible where another one
-/// lies on it, and without colours.
-pub(super) struct Style {
-    pub(super) colour: RGBColor,
-    /// Length and gap of its dashes in pixels; a line without them, or no line at all for scattered points.
-    pub(super) dash: Option<(i32, i32)>,
-    pub(super) mark: Option<&'static [(i32, i32)]>,
+fn heading(title: &[String], notes: &[String]) -> Group {
+    let mut y = MARGIN;
+    let mut group = Group::new();
+    for line in title {
+        y += TITLE * LINE;
+        group = group.add(text(line, MARGIN, y - 6.0).set("font-size", TITLE));
+    }
+    for line in notes {
+        y += NOTE * LINE;
+        group = group.add(text(line, MARGIN, y - 4.0).set("font-size", NOTE).set("fill", FAINT));
+    }
+    group
 }
 
-impl Style {
-    pub(super) fn of(curve: &Curve, index: usize) -> Style {
-        match curve.look {
-            Look::Reference => Style { colour: GREY, dash: Some((7, 5)), mark: None },
-            Look::Measured | Look::Scattered => Style {
-                colour: COLOURS[index % COLOURS.len()],
-                dash: DASHES[index % DASHES.len()],
-                mark: Some(MARKS[index % MARKS.len()]),
-            },
-        }
-    }
+/// A line for what no axis tells: hollow marks, and intervals that go on.
+fn what_marks_mean(chart: &Chart) -> Option<String> {
+    let points = || chart.curves.iter().flat_map(|curve| &curve.points);
+    let said = [
+        (
+            points().any(|point| point.doubt == Some('?')),
+            "?: more than the place can show, or not known well",
+        ),
+        (points().any(|point| point.doubt == Some('!')), "!: with a remark in the table"),
+    ];
+    let said: Vec<&str> = said.iter().filter(|(is_there, _)| *is_there).map(|(_, said)| *said).collect();
+    (!said.is_empty()).then(|| format!("Hollow: {}.", said.join("; ")))
+}
 
-    pub(super) fn line(&self) -> ShapeStyle {
-        self.colour.stroke_width(2)
+fn text(content: &str, x: f64, y: f64) -> Text {
+    Text::new(content).set("x", rounded(x)).set("y", rounded(y))
+}
+
+/// Tenths of a pixel are enough.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+pub(super) fn line(from: (f64, f64), to: (f64, f64)) -> Line {
+    let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(rounded);
+    Line::new().set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2)
+}
+
+fn axes(chart: &Chart, frame: &Frame) -> Group {
+    let &Frame { left, right, top, bottom, .. } = frame;
+    let mut lines = Group::new().set("stroke", "#e0e0e0");
+    let mut numbers = Group::new();
+    for (value, label) in frame.x.labelled() {
+        let x = frame.x(value);
+        lines = lines.add(line((x, top), (x, bottom)));
+        numbers = numbers.add(text(&label, x, bottom + 20.0).set("text-anchor", "middle"));
     }
+    for (value, label) in frame.y.labelled() {
+        let y = frame.y(value);
+        lines = lines.add(line((left, y), (right, y)));
+        numbers = numbers.add(text(&label, left - 8.0, y + 5.0).set("text-anchor", "end"));
+    }
+    let (middle, x) = ((top + bottom) / 2.0, MARGIN + FONT);
+    let up = text(chart.y.label(), x, middle).set("text-anchor", "middle");
+    let across = text(chart.x.label(), (left + right) / 2.0, bottom + 44.0).set("text-anchor", "middle");
+    Group::new()
+        .add(lines)
+        .add(line((left, bottom), (right, bottom)).set("stroke", INK))
+        .add(line((left, top), (left, bottom)).set("stroke", INK))
+        .add(numbers)
+        .add(across)
+        .add(up.set("transform", format!("rotate(-90 {} {})", rounded(x), rounded(middle))))
 }
 
 /// `shift`: of the error bars to the right, in pixels, so that those of several curves do not lie on each other.
-fn draw_curve<'b>(
-    context: &mut Context<'_, 'b>,
-    curve: &Curve,
-    index: usize,
-    shift: i32,
-) -> Result<(), Failure<'b>> {
-    let style = Style::of(curve, index);
-    let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (point.x, point.y)).collect();
-    match (curve.look, style.dash) {
-        (Look::Scattered, _) => {}
-        (_, None) => {
-            context.draw_series(LineSeries::new(points.iter().copied(), style.line()))?;
-        }
-        (_, Some((length, gap))) => {
-            context.draw_series(DashedLineSeries::new(points.iter().copied(), length, gap, style.line()))?;
-        }
+fn drawn(chart: &Chart, curve: &Curve, style: &Style, frame: &Frame, shift: f64) -> Group {
+    let mut group =
+        Group::new().set("stroke", style.colour.to_string()).set("fill", style.colour.to_string());
+    let mut way = Data::new();
+    for (index, point) in curve.points.iter().enumerate() {
+        let at = (rounded(frame.x(point.x)), rounded(frame.y(point.y)));
+        way = if index == 0 { way.move_to(at) } else { way.line_to(at) };
+    }
+    if curve.look != Look::Scattered && curve.points.len() > 1 {
+        let path = Path::new().set("d", way).set("fill", "none").set("stroke-width", 2);
+        group = group.add(style.dashed(path));
     }
     for point in &curve.points {
-        draw_error_bar(context, point, shift, style.colour)?;
+        group = group.add(interval(point, frame, shift));
     }
-    if let Some(mark) = style.mark {
-        let marks = points.iter().map(|at| EmptyElement::at(*at) + Polygon::new(mark, style.colour.filled()));
-        context.draw_series(marks)?;
+    let Some(mark) = style.mark else { return group };
+    for point in &curve.points {
+        let at = (frame.x(point.x), frame.y(point.y));
+        let is_hollow = point.doubt.is_some() || curve.look == Look::Published;
+        let fill = if is_hollow { "white".to_owned() } else { style.colour.to_string() };
+        let drawn = Path::new().set("d", style::outline(mark, at)).set("fill", fill);
+        group = group.add(drawn.add(Title::new(told(chart, curve, point))));
+        if let Some(doubt) = point.doubt {
+            let sign = text(&doubt.to_string(), at.0 + 6.0, at.1 - 6.0);
+            group = group.add(sign.set("stroke", "none"));
+        }
     }
-    Ok(())
+    group
 }
 
-fn draw_error_bar<'b>(
-    context: &mut Context<'_, 'b>,
-    point: &Point,
-    shift: i32,
-    colour: RGBColor,
-) -> Result<(), Failure<'b>> {
-    let Some((low, high)) = point.interval else { return Ok(()) };
-    let height = |y: f64| context.backend_coord(&(point.x, y)).1;
-    let middle = height(point.y);
-    let (low, high) = (height(low) - middle, height(high) - middle);
-    let cap = |at: i32| PathElement::new(vec![(shift - 4, at), (shift + 4, at)], colour);
-    let bar = PathElement::new(vec![(shift, low), (shift, high)], colour);
-    let element = EmptyElement::at((point.x, point.y)) + bar + cap(low) + cap(high);
-    context.draw_series(std::iter::once(element))?;
-    Ok(())
+/// For who points at it.
+fn told(chart: &Chart, curve: &Curve, point: &Point) -> String {
+    let (x, y) = (chart.x.shown(point.x), chart.y.shown(point.y));
+    let interval = point.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {})", chart.y.shown(low), chart.y.shown(high))
+    });
+    format!("{}, {x}: {y}{interval}", curve.name)
+}
+
+fn interval(point: &Point, frame: &Frame, shift: f64) -> Group {
+    let group = Group::new().set("stroke-width", 1);
+    let Some((low, high)) = point.interval else { return group };
+    let x = frame.x(point.x) + shift;
+    let ends = [frame.end(low), frame.end(high)];
+    let mut group = group.add(line((x, ends[0].0), (x, ends[1].0)));
+    for ((y, goes_on), down) in ends.into_iter().zip([-1.0, 1.0]) {
+        // A cap, or the head of an arrow where the interval leaves the plot.
+        let back = if goes_on { y + 7.0 * down } else { y };
+        group = group.add(line((x - 4.0, back), (x, y))).add(line((x, y), (x + 4.0, back)));
+    }
+    group
 }
 
 /// Shifts of error bars around their points, at most so far to either side.
-fn shift(index: usize, curves: usize) -> i32 {
+fn shift(index: usize, curves: usize) -> f64 {
     const FARTHEST: i32 = 12;
     if curves < 2 {
-        return 0;
+        return 0.0;
     }
     let step = (2 * FARTHEST / (curves as i32 - 1)).min(5);
-    step * index as i32 - step * (curves as i32 - 1) / 2
+    f64::from(step * index as i32 - step * (curves as i32 - 1) / 2)
 }
 
 #[cfg(test)]
@@ -174,21 +239,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_curves_all_look_different() {
-        let curve = Curve::measured("", Vec::new());
-        let look = |index| {
-            let Style { colour, dash, mark } = Style::of(&curve, index);
-            (colour, dash, mark)
-        };
-        for a in 0..COLOURS.len() * MARKS.len() * DASHES.len() {
-            assert!((0..a).all(|b| look(a) != look(b)), "{a}");
-        }
-    }
-
-    #[test]
     fn error_bars_of_few_curves_stand_beside_each_other() {
-        assert_eq!([0, 1, 2].map(|index| shift(index, 3)), [-5, 0, 5]);
-        assert_eq!(shift(0, 1), 0);
-        assert!((0..14).all(|index| shift(index, 14).abs() <= 12));
+        assert_eq!([shift(0, 1), shift(0, 2), shift(1, 2)], [0.0, -2.0, 3.0]);
+        assert!((0..100).all(|index| shift(index, 100).abs() <= 12.0));
     }
 }

@@ -2,11 +2,13 @@
 
 use polycast_core::units::Bytes;
 
-/// `0.5`, `20`, `1000`: without digits that say nothing.
+use crate::picture::words;
+
+/// `0.5`, `20`, `1000`, `20,000`: without digits that say nothing.
 pub(super) fn number(value: f64) -> String {
     // Twelve digits hide what binary fractions leave behind, such as 0.30000000000000004.
     let rounded = (value * 1e12).round() / 1e12;
-    format!("{rounded}")
+    words::thousands(&format!("{rounded}"))
 }
 
 /// `512 B`, `8 KiB`.

@@ -1,48 +1,64 @@
 //! Names of curves at their ends: in the order in which the curves leave the plot, so that each is found at its name.
 
-use plotters::element::DashedPathElement;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use svg::node::element::{Group, Path, Text, Title};
 
 use super::Curve;
-use super::draw::{Area, CHARACTER_WIDTH, FONT, FONT_SIZE, Failure, HEIGHT, Style};
+use super::draw::{FONT, Frame, line};
+use super::style::{Style, outline};
+use crate::picture::words;
 
 /// From one name to the next, where they would be nearer.
 const LINE: i32 = 20;
 /// Room of the sample of a curve, and of what leads there from the curve's end.
-const SAMPLE: i32 = 36;
-const LEAD: i32 = 22;
+const SAMPLE: f64 = 36.0;
+const LEAD: f64 = 22.0;
 /// Above the first name and below the last one.
 const MARGIN: i32 = 20;
 
 /// The room that the names need beside the plot.
-pub(super) fn width(curves: &[Curve], most: u32) -> u32 {
-    let longest = curves.iter().map(|curve| curve.name.chars().count()).max().unwrap_or(0);
-    (longest as u32 * CHARACTER_WIDTH + (SAMPLE + LEAD) as u32 + 20).min(most)
+pub(super) fn width(curves: &[Curve], most: f64) -> f64 {
+    let longest = curves.iter().map(|curve| words::width(&curve.name, FONT)).fold(0.0, f64::max);
+    (longest + SAMPLE + LEAD + 20.0).min(most)
 }
 
-/// `ends`: for each curve the height at which it ends, in pixels from above; none for one without points.
-pub(super) fn draw<'a>(area: &Area<'a>, curves: &[Curve], ends: &[Option<i32>]) -> Result<(), Failure<'a>> {
-    let text = TextStyle::from((FONT, FONT_SIZE)).pos(Pos::new(HPos::Left, VPos::Center));
-    let present: Vec<(usize, i32)> =
-        ends.iter().enumerate().filter_map(|(index, end)| Some((index, (*end)?))).collect();
-    let heights: Vec<i32> = present.iter().map(|(_, end)| *end).collect();
-    let places = places(&heights, LINE, MARGIN, HEIGHT as i32 - MARGIN);
+/// The names of those that have points, in what the picture has beside the plot.
+pub(super) fn drawn(curves: &[Curve], styles: &[Style], frame: &Frame<'_>, width: f64, height: f64) -> Group {
+    let last = |curve: &Curve| curve.points.iter().max_by(|a, b| a.x.total_cmp(&b.x)).copied();
+    let present: Vec<(usize, f64)> = curves
+        .iter()
+        .enumerate()
+        .filter_map(|(index, curve)| Some((index, frame.y(last(curve)?.y).clamp(frame.top, frame.bottom))))
+        .collect();
+    let heights: Vec<i32> = present.iter().map(|(_, end)| end.round() as i32).collect();
+    let top = frame.top as i32 + MARGIN / 2;
+    let places = places(&heights, LINE, top, height as i32 - MARGIN);
+    let mut group = Group::new();
     for (&(index, end), place) in present.iter().zip(places) {
-        let (curve, style) = (&curves[index], Style::of(&curves[index], index));
-        area.draw(&PathElement::new(vec![(0, end), (LEAD, place)], style.colour.mix(0.5).stroke_width(1)))?;
-        let ends = [(LEAD, place), (LEAD + SAMPLE, place)];
-        match style.dash {
-            None => area.draw(&PathElement::new(ends.to_vec(), style.line()))?,
-            Some((length, gap)) => area.draw(&DashedPathElement::new(ends, length, gap, style.line()))?,
-        }
+        let (curve, style, place) = (&curves[index], &styles[index], f64::from(place));
+        let from = frame.right + LEAD;
+        let lead = line((frame.right, end), (from, place)).set("stroke-opacity", 0.5);
+        let sample = Path::new().set("d", format!("M{from},{place} h{SAMPLE}")).set("stroke-width", 2);
+        let mut drawn = Group::new()
+            .set("stroke", style.colour.to_string())
+            .set("fill", style.colour.to_string())
+            .add(lead)
+            .add(style.dashed(sample));
         if let Some(mark) = style.mark {
-            let mark = Polygon::new(mark, style.colour.filled());
-            area.draw(&(EmptyElement::at((LEAD + SAMPLE / 2, place)) + mark))?;
+            drawn = drawn.add(Path::new().set("d", outline(mark, (from + SAMPLE / 2.0, place))));
         }
-        area.draw(&Text::new(curve.name.clone(), (LEAD + SAMPLE + 6, place), text.clone()))?;
+        let x = from + SAMPLE + 6.0;
+        let mut short = curve.name.clone();
+        while words::width(&short, FONT) > width - x && short.pop().is_some() {}
+        let name = if short.len() < curve.name.len() {
+            short.pop();
+            short + "…"
+        } else {
+            short
+        };
+        let name = Text::new(name).set("x", x).set("y", place + 5.0).add(Title::new(curve.name.clone()));
+        group = group.add(drawn).add(name);
     }
-    Ok(())
+    group
 }
 
 /// Heights for labels that want to be at `wanted`, in the same order from above, not nearer than `line` to each other

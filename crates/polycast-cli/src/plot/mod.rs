@@ -7,16 +7,19 @@
 //! chart.curves.push(Curve::measured("chain", points));            // line, marks, error bars where a point has them
 //! chart.curves.push(Curve::reference("wire", points));            // dashed grey line
 //! chart.curves.push(Curve::scattered("worst cases", points));     // marks only
+//! chart.curves.push(Curve::published("chain", points));           // dotted, with hollow marks: what somebody else has measured
+//! chart.notes.push("Open MPI v4.1.4, 100 Mb/s".to_owned());       // stands under the title
 //! fs::write(file, chart.to_svg()?)?;
 //! ```
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision tell apart; each curve also has its own dashes
-//! and mark. Names stand at the ends of the curves, in their order.
+//! An algorithm has the same [colour](crate::picture::colour) in every chart; each curve also has its own dashes and mark. Names stand at the ends of the
+//! curves, in their order. An interval that would squeeze all points into a corner is cut, and ends in an arrow.
 
 mod axis;
 mod draw;
 mod label;
 mod legend;
+mod style;
 mod ticks;
 
 pub use axis::Axis;
@@ -28,6 +31,8 @@ use thiserror::Error;
 pub struct Chart {
     /// Stands above it.
     pub title: String,
+    /// Lines under the title: the program, the MPI, the rate, the day.
+    pub notes: Vec<String>,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
@@ -40,6 +45,8 @@ pub struct Chart {
 #[derive(Clone, Debug)]
 pub struct Curve {
     name: String,
+    /// What gives it its colour: an algorithm, or what is measured in its place.
+    about: String,
     points: Vec<Point>,
     look: Look,
 }
@@ -53,6 +60,8 @@ pub struct Point {
     pub y: f64,
     /// The ends of its error bar along the vertical axis.
     pub interval: Option<(f64, f64)>,
+    /// The sign of a point that is not to be taken as it is: `?`, `!`.
+    pub doubt: Option<char>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +69,7 @@ enum Look {
     Measured,
     Reference,
     Scattered,
+    Published,
 }
 
 /// Why a chart cannot be drawn.
@@ -85,46 +95,61 @@ pub enum PlotError {
         /// What it was to show.
         value: f64,
     },
-    /// The drawing library refused.
-    #[error("plot {title:?}: {problem}")]
-    Drawing {
-        /// The chart's title.
-        title: String,
-        /// What it said.
-        problem: String,
-    },
 }
 
 impl Point {
     /// A point without error bar.
     pub fn new(x: f64, y: f64) -> Point {
-        Point { x, y, interval: None }
+        Point { x, y, interval: None, doubt: None }
     }
 
     /// The same point with an error bar from `low` to `high`.
     pub fn between(self, low: f64, high: f64) -> Point {
         Point { interval: Some((low, high)), ..self }
     }
+
+    /// The same point with a sign that it is not to be taken as it is.
+    pub fn doubted(self, sign: Option<char>) -> Point {
+        Point { doubt: sign, ..self }
+    }
 }
 
 impl Curve {
+    fn new(name: impl Into<String>, points: Vec<Point>, look: Look) -> Curve {
+        let name = name.into();
+        Curve { about: name.clone(), name, points, look }
+    }
+
     /// A line with marks, and error bars where points have them.
     pub fn measured(name: impl Into<String>, points: Vec<Point>) -> Curve {
-        Curve { name: name.into(), points, look: Look::Measured }
+        Curve::new(name, points, Look::Measured)
     }
 
     /// A dashed grey line: what the others are held against.
     pub fn reference(name: impl Into<String>, points: Vec<Point>) -> Curve {
-        Curve { name: name.into(), points, look: Look::Reference }
+        Curve::new(name, points, Look::Reference)
     }
 
     /// Marks without a line.
     pub fn scattered(name: impl Into<String>, points: Vec<Point>) -> Curve {
-        Curve { name: name.into(), points, look: Look::Scattered }
+        Curve::new(name, points, Look::Scattered)
     }
-}
 
-impl Curve {
+    /// What somebody else has measured of the same: a dotted line of the same colour.
+    pub fn published(name: &str, points: Vec<Point>) -> Curve {
+        Curve::new(format!("{name}, published"), points, Look::Published).about(name)
+    }
+
+    /// The same curve in the colour of this algorithm.
+    pub fn about(self, algorithm: &str) -> Curve {
+        Curve { about: algorithm.to_owned(), ..self }
+    }
+
+    /// The same curve with another name, in the same colour.
+    pub fn named(self, name: String) -> Curve {
+        Curve { name, ..self }
+    }
+
     /// What stands at its end.
     pub fn name(&self) -> &str {
         &self.name
@@ -139,7 +164,7 @@ impl Curve {
 impl Chart {
     /// A chart without curves.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Chart {
-        Chart { title: title.into(), x, y, curves: Vec::new() }
+        Chart { title: title.into(), notes: Vec::new(), x, y, curves: Vec::new() }
     }
 
     /// The chart as an SVG document.
@@ -153,7 +178,7 @@ impl Chart {
                 self.expect_on(&self.y, curve, point.heights())?;
             }
         }
-        draw::svg(self)
+        Ok(draw::svg(self))
     }
 
     fn expect_on(
@@ -184,6 +209,7 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::inside;
 
     fn chart(curves: Vec<Curve>) -> Chart {
         Chart { curves, ..Chart::new("a < b", Axis::bytes("message"), Axis::nanoseconds("time")) }
@@ -201,6 +227,31 @@ mod tests {
         {
             assert!(svg.contains(text), "{text} in {svg}");
         }
+    }
+
+    #[test]
+    fn nothing_that_is_said_is_cut_off() {
+        let points = || vec![Point::new(1024.0, 2e6).between(1.0, 2.5e12), Point::new(1048576.0, 4e8)];
+        let names = [
+            "chain:segment=8KiB",
+            "a name that is so long that nobody has seen anything like it on any plot",
+            "x",
+        ];
+        let mut chart = chart(names.map(|name| Curve::measured(name, points())).to_vec());
+        chart.title =
+            "Collectives, up to 4096 ranks on 4096 hosts, from the first call to the last return ".repeat(3);
+        chart.notes = vec!["polycast bench 0.2.0, Open MPI v4.1.4, emulated links of 100mbit ".repeat(4)];
+        let svg = chart.to_svg().unwrap();
+        assert_eq!(inside::cut_off(&svg), Vec::<String>::new(), "{svg}");
+    }
+
+    #[test]
+    fn what_is_doubted_is_hollow_and_says_so() {
+        let points = vec![Point::new(1024.0, 2e6), Point::new(2048.0, 2e6).doubted(Some('?'))];
+        let svg = chart(vec![Curve::measured("chain", points)]).to_svg().unwrap();
+        assert!(svg.contains("Hollow: ?") && svg.contains("chain, 2 KiB: 2 ms"), "{svg}");
+        let hollow = svg.matches("fill=\"white\"").count();
+        assert_eq!(hollow, 2, "the ground and one mark: {svg}");
     }
 
     #[test]

@@ -75,6 +75,13 @@ pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
     Cell { html, worth: Some(parts.iter().map(|(_, share, _)| share).sum()) }
 }
 
+/// What the parts of bars are: their classes, and words.
+pub fn key(parts: &[(&str, &str)]) -> String {
+    let one =
+        |(class, said): &(&str, &str)| format!("<span><i class=\"{class}\"></i>{}</span>", escaped(said));
+    format!("<p class=\"key\">{}</p>", parts.iter().map(one).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

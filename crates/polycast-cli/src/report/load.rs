@@ -197,6 +197,8 @@ pub(super) mod tests {
             host: "n",
             program: "p",
             polycast: "0",
+            mpi: "",
+            command: "",
         }
     }
 

@@ -3,7 +3,7 @@
 use polycast_core::units::Bytes;
 use serde_json::Value;
 
-use super::html::{Cell, bar, escaped, section, table};
+use super::html::{Cell, bar, escaped, key, section, table};
 use super::load::Traced;
 use super::results::Charts;
 use super::summary::{Group, Summary};
@@ -12,6 +12,10 @@ use crate::terminal::{nanoseconds, size as written};
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
+
+/// Where to read on: the page has nothing from outside, and no address but these.
+const FOOTER: &str = "<footer>Made by <code>polycast report</code>. What is recorded, and how to read this page: docs/trace.md of polycast, \
+    <code>man polycast-report</code>; of a job's report: docs/report.md; of measurements: docs/benchmarking.md.</footer>";
 
 /// The ranks that are named among those which came last.
 const MAX_LAST: usize = 16;
@@ -35,6 +39,7 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
         let content = drawings + &of_file.table;
         body += &section(&of_file.id, &of_file.title, &of_file.how, &content);
     }
+    body += FOOTER;
     // `</script>` within the data would end it, and behind `<!--` and `<script` nothing would.
     let data = data.to_string().replace('<', "\\u003c");
     format!(
@@ -49,7 +54,8 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
 }
 
 fn heading(summary: &Summary) -> String {
-    let Summary { program, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
+    let Summary { program, command, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } =
+        summary;
     let inside: f64 = summary.groups.iter().map(|group| group.rank_seconds).sum();
     let share = inside / (seconds * *traced_ranks as f64).max(f64::MIN_POSITIVE) * 100.0;
     let facts = [
@@ -64,11 +70,26 @@ fn heading(summary: &Summary) -> String {
         facts.iter().map(|(value, what)| format!("<div><b>{}</b>{what}</div>", escaped(value))).collect();
     let notes: String = summary.notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
     let notes = if notes.is_empty() { notes } else { format!("<ul class=\"notes\">{notes}</ul>") };
+    let command =
+        if command.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(command)) };
     format!(
-        "<header><h1>{}</h1><button id=\"theme\" type=\"button\">dark / light</button></header>\
-         <div class=\"facts\">{facts}</div>{notes}\n",
-        escaped(program)
+        "<header><h1>{} <small>polycast report</small></h1><button id=\"theme\" type=\"button\">dark / light</button></header>\
+         <p class=\"of\">{}{command}</p><div class=\"facts\">{facts}</div>{notes}\n",
+        escaped(program),
+        about(summary),
     )
+}
+
+/// With what the job ran, and when.
+fn about(summary: &Summary) -> String {
+    let version = format!("polycast {}", summary.polycast);
+    let mut said = vec![version, summary.mpi.clone()];
+    said.extend(summary.began.as_deref().map(|began| began.replace('T', " ").replace('Z', " UTC")));
+    said.extend(summary.networks.iter().cloned());
+    said.iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| format!("<span>{}</span>", escaped(text)))
+        .collect()
 }
 
 fn of_job(summary: &Summary) -> String {
@@ -76,8 +97,12 @@ fn of_job(summary: &Summary) -> String {
         "calls",
         "Time by collective, size and choice",
         "Each row is for calls of a class of sizes, each twice the one before. Time is that of all ranks together within the calls; the bar is \
-         its share, orange where polycast knows that the rank waited. Click a heading to sort.",
-        &of_groups(&summary.served),
+         its share. Click a heading to sort.",
+        &(key(&[
+            ("wait", "waited in polycast"),
+            ("work", "the rest"),
+            ("unknown", "in the MPI, where nobody sees who waits"),
+        ]) + &of_groups(&summary.served)),
     );
     body += &section(
         "timeline",
@@ -95,7 +120,8 @@ fn of_job(summary: &Summary) -> String {
         "Three phases of calls with a root",
         "Startup: from the first call to the root's. Intermediate: from the root's call to the last one. Final: from the last call to the last return, \
          which is what an algorithm can be faster in. Medians over calls of which all ranks are known.",
-        &of_phases(&summary.served),
+        &(key(&[("startup", "startup"), ("intermediate", "intermediate"), ("final", "final")])
+            + &of_phases(&summary.served)),
     );
     body += &section("last", "Who is last", &how_last(summary), &of_last(summary));
     body += &section(
@@ -103,7 +129,7 @@ fn of_job(summary: &Summary) -> String {
         "Skew in against skew out",
         "A point for each call: how far apart ranks came (across) and left (up). Below the diagonal a call brings ranks together, above it drives them apart.",
         &format!(
-            "<canvas id=\"scatter\" role=\"img\" aria-label=\"skews of all calls; the table has the medians\"></canvas>{}",
+            "<div id=\"skews\" class=\"key\"></div><canvas id=\"scatter\" role=\"img\" aria-label=\"skews of all calls; the table has the medians\"></canvas>{}",
             of_skews(&summary.served)
         ),
     );
@@ -157,11 +183,14 @@ fn of_groups(groups: &[Group]) -> String {
     let mut sorted: Vec<&Group> = groups.iter().collect();
     sorted.sort_by(|a, b| b.rank_seconds.total_cmp(&a.rank_seconds));
     let row = |group: &&Group| {
-        let waited = group.waited_seconds.min(group.rank_seconds);
-        let parts = [
-            ("wait", waited / all, format!("{} waiting", nanoseconds(waited * 1e9))),
-            ("work", (group.rank_seconds - waited) / all, "the rest".to_owned()),
-        ];
+        let waited = group.waited_seconds.map(|waited| waited.min(group.rank_seconds));
+        let parts = match waited {
+            Some(waited) => vec![
+                ("wait", waited / all, format!("{} waiting", nanoseconds(waited * 1e9))),
+                ("work", (group.rank_seconds - waited) / all, "the rest".to_owned()),
+            ],
+            None => vec![("unknown", group.rank_seconds / all, "in the MPI".to_owned())],
+        };
         let mut cells = texts([
             group.collective.to_owned(),
             size(group.first_bytes),
@@ -171,12 +200,24 @@ fn of_groups(groups: &[Group]) -> String {
             nanoseconds(group.rank_seconds * 1e9),
         ]);
         cells.push(bar(&parts));
+        cells.push(time_or_dash(waited.map(|seconds| seconds * 1e6)).into());
         cells.extend([group.median_us, group.p90_us, group.longest_us].map(|us| Cell::from(time(us))));
         cells
     };
     let rows = sorted.iter().map(row).collect();
-    let header =
-        ["collective", "size", "served by", "calls", "bytes", "time", "share", "median", "90 %", "longest"];
+    let header = [
+        "collective",
+        "size",
+        "served by",
+        "calls",
+        "bytes",
+        "time",
+        "share",
+        "waited",
+        "median",
+        "90 %",
+        "longest",
+    ];
     nothing(rows, &header, 3, "No call was recorded.")
 }
 

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::html::{Cell, table};
+use super::scaling;
 use crate::bench::chart;
 use crate::bench::point::Point;
 use crate::bench::suite::Measured;
+use crate::bench::view::mark;
 use crate::plot::{self, Axis, Chart, Curve, PlotError};
 use crate::terminal::nanoseconds;
 use crate::tune::Record;
@@ -29,8 +31,11 @@ const WITH_INTERVALS: &str = "Medians, with their 95 % intervals as bars; both a
 
 /// Reads a file; `name` is its name, `number` tells files apart.
 pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
-    let unknown =
-        || format!("{name}: neither a folder of traces nor what bench, tune or simulate write as JSON");
+    let unknown = || {
+        format!(
+            "{name}: neither a folder of traces nor a job's report nor what bench, tune or simulate write as JSON"
+        )
+    };
     let (drawings, rows, header, what): (Vec<String>, Vec<Vec<String>>, &[&str], &str) =
         if let Ok(whole) = serde_json::from_str::<Value>(text) {
             match (whole["completions"].as_array(), whole.get("environment")) {
@@ -72,15 +77,16 @@ fn of_lines(text: &str, name: &str) -> Result<Option<Parts>, String> {
             serde_json::from_str(line)
                 .map_err(|error| format!("{name}:{}: expected a measurement: {error}", at + 1))
         };
+        let notes = chart::notes(&first["environment"]);
         let points: Vec<Point> = lines.iter().enumerate().skip(1).map(read).collect::<Result<_, String>>()?;
-        return of_points(&points, name)
+        return of_points(&points, name, notes)
             .map(|(drawing, rows)| Some((drawing, rows, POINT_HEADER, "polycast bench")));
     }
     if first.get("cell").is_some() {
         let measured = lines.iter().filter_map(|line| serde_json::from_str::<Measured>(line).ok());
         let (mut drawings, mut rows) = (Vec::new(), Vec::new());
         for job in measured.filter(|job| !job.points.is_empty()) {
-            let (drawing, of_job) = of_points(&job.points, name)?;
+            let (drawing, of_job) = of_points(&job.points, name, Vec::new())?;
             drawings.extend(drawing);
             rows.extend(of_job);
         }
@@ -93,21 +99,26 @@ fn of_lines(text: &str, name: &str) -> Result<Option<Parts>, String> {
 const POINT_HEADER: &[&str] =
     &["variant", "served by", "bytes", "median", "from", "to", "99 %", "times as fast as stock"];
 
-fn of_points(points: &[Point], name: &str) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
+fn of_points(
+    points: &[Point],
+    name: &str,
+    notes: Vec<String>,
+) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
     let time = |us: Option<f64>| us.map_or("–".to_owned(), |us| nanoseconds(us * 1e3));
     let row = |point: &Point| {
         vec![
             format!("{} {}", point.collective, point.variant),
             point.algorithm.clone().unwrap_or_default(),
             Bytes(point.bytes).to_string(),
-            time(point.median_us),
+            mark(point)
+                .map_or_else(|| time(point.median_us), |mark| format!("{} {mark}", time(point.median_us))),
             time(point.ci_low_us),
             time(point.ci_high_us),
             time(point.p99_us),
             point.speedup_vs_stock.map_or("–".to_owned(), |times| format!("{times:.2}")),
         ]
     };
-    let drawing = unless_empty(chart::of_times(points)).map_err(|error| format!("{name}: {error}"))?;
+    let drawing = unless_empty(chart::of_times(points, notes)).map_err(|error| format!("{name}: {error}"))?;
     Ok((drawing, points.iter().map(row).collect()))
 }
 
@@ -120,7 +131,13 @@ fn unless_empty(drawing: Result<String, PlotError>) -> Result<Vec<String>, PlotE
 }
 
 fn of_tune(records: &[Record]) -> Result<Parts, String> {
-    let mut chart = Chart::new("What tune found", Axis::bytes("message"), Axis::nanoseconds("time"));
+    let mut chart = Chart::new(
+        "What tune found",
+        Axis::bytes("message"),
+        Axis::nanoseconds("time (median, 95 % interval)"),
+    );
+    let of = records.first().map(|record| &record.key);
+    chart.notes.extend(of.map(|key| format!("polycast {}, {}, {}", key.version, key.mpi, key.place)));
     let point = |bytes: u64, (median, low, high, _): (f64, f64, f64, usize)| {
         (bytes > 0 && low > 0.0)
             .then(|| plot::Point::new(bytes as f64, median * 1e3).between(low * 1e3, high * 1e3))
@@ -134,8 +151,8 @@ fn of_tune(records: &[Record]) -> Result<Parts, String> {
         own.sort_by_key(|record| record.bytes);
         let best = own.iter().filter_map(|record| point(record.bytes, record.time?)).collect();
         let stock = own.iter().filter_map(|record| point(record.bytes, record.stock?)).collect();
-        chart.curves.push(Curve::measured(format!("{collective}: best"), best));
-        chart.curves.push(Curve::measured(format!("{collective}: stock"), stock));
+        chart.curves.push(Curve::measured(format!("{collective}: best"), best).about("polycast"));
+        chart.curves.push(Curve::measured(format!("{collective}: stock"), stock).about("stock"));
     }
     let time = |time: Option<(f64, f64, f64, usize)>| {
         time.map_or("–".to_owned(), |time| nanoseconds(time.0 * 1e3))
@@ -155,30 +172,12 @@ fn of_tune(records: &[Record]) -> Result<Parts, String> {
 }
 
 fn of_scaling(completions: &[Value], name: &str) -> Result<Parts, String> {
-    let mut drawings = Vec::new();
-    let mut sizes: Vec<u64> = completions.iter().filter_map(|one| one["bytes"].as_u64()).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for bytes in sizes {
-        let title = format!("Broadcasts of {} in virtual time", Bytes(bytes));
-        let mut chart =
-            Chart::new(title, Axis::doublings("nodes"), Axis::nanoseconds("until the last node has it"));
-        for one in completions.iter().filter(|one| one["bytes"].as_u64() == Some(bytes)) {
-            let numbers = ["nodes", "mean_us", "interval_us"].map(|key| one[key].as_f64());
-            let ([Some(nodes), Some(mean), Some(reach)], Some(algorithm)) =
-                (numbers, one["algorithm"].as_str())
-            else {
-                return Err(format!("{name}: expected what `polycast simulate --scaling --json` prints"));
-            };
-            let low = (mean - reach).max(mean * 1e-3);
-            let point = plot::Point::new(nodes, mean * 1e3).between(low * 1e3, (mean + reach) * 1e3);
-            match chart.curves.iter_mut().find(|curve| curve.name() == algorithm) {
-                Some(curve) => curve.push(point),
-                None => chart.curves.push(Curve::measured(algorithm, vec![point])),
-            }
-        }
-        drawings.push(chart.to_svg().map_err(|error| format!("{name}: {error}"))?);
-    }
+    let drawings = scaling::charts(completions, Vec::new())
+        .map_err(|error| format!("{name}: {error}"))?
+        .iter()
+        .map(Chart::to_svg)
+        .collect::<Result<Vec<String>, _>>()
+        .map_err(|error| format!("{name}: {error}"))?;
     let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
     let row = |one: &Value| {
         ["algorithm", "bytes", "nodes", "mean_us", "interval_us", "percentile_99_us"]

@@ -1,9 +1,10 @@
 //! What the calls of a job come to.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, UNIX_EPOCH};
 
 use polycast_core::units::statistics::sample_at;
-use polycast_trace::{COLLECTIVES, Call, phases, skew};
+use polycast_trace::{COLLECTIVES, Call, Trace, phases, skew};
 use serde::Serialize;
 
 use super::gains::{Gain, gains};
@@ -14,6 +15,16 @@ use super::load::Traced;
 pub struct Summary {
     /// The program.
     pub program: String,
+    /// The program with its arguments; empty where they are not known.
+    pub command: String,
+    /// The MPI and its version; empty where it is not known.
+    pub mpi: String,
+    /// polycast's version.
+    pub polycast: String,
+    /// When the job began, as in RFC 3339; null where it is not known.
+    pub began: Option<String>,
+    /// What the job found out about its network, one of each kind: `16 nodes, 1gbit`.
+    pub networks: Vec<String>,
     /// Ranks of the job, and those whose traces are there.
     pub ranks: u32,
     /// See `ranks`.
@@ -62,8 +73,8 @@ pub struct Group {
     pub bytes: u64,
     /// Of all ranks together, within the calls.
     pub rank_seconds: f64,
-    /// Of these, waiting in polycast, as far as it is known.
-    pub waited_seconds: f64,
+    /// Of these, waiting in polycast, as far as it is known; null of what the MPI serves, in which nobody sees it.
+    pub waited_seconds: Option<f64>,
     /// The time of a rank in a call.
     pub median_us: f64,
     /// 90 % are not longer.
@@ -203,12 +214,12 @@ impl Of {
         Group {
             collective: collective_name(collective),
             first_bytes,
+            waited_seconds: (choice != "stock").then_some(self.waited as f64 / 1e9),
             choice,
             reason,
             calls: self.calls,
             bytes: self.bytes,
             rank_seconds: self.times.iter().map(|time| *time as f64 / 1e9).sum(),
-            waited_seconds: self.waited as f64 / 1e9,
             median_us: us(percentile(&mut self.times, 50)),
             p90_us: us(percentile(&mut self.times, 90)),
             longest_us: us(percentile(&mut self.times, 100)),
@@ -221,6 +232,24 @@ impl Of {
             datagrams: self.datagrams,
         }
     }
+}
+
+/// A time that a clock may show.
+fn moment(since_1970_ns: u64) -> Option<String> {
+    // Until the year 2262; 0 is that of a clock that was never set.
+    let is_likely = (1..i64::MAX as u64).contains(&since_1970_ns);
+    let at = || UNIX_EPOCH + Duration::from_secs(since_1970_ns / 1_000_000_000);
+    is_likely.then(|| humantime::format_rfc3339_seconds(at()).to_string())
+}
+
+/// Of the report that rank 0 leaves.
+fn networks(traced: &Traced) -> Vec<String> {
+    let all = traced.report.as_ref().and_then(|report| report["rank_0"]["networks"].as_array());
+    let known = all.into_iter().flatten().filter_map(|network| {
+        let rate = network["rate"].as_str()?;
+        Some(format!("{} nodes, {rate}", network["nodes"].as_u64()?))
+    });
+    known.collect()
 }
 
 /// Of a job.
@@ -264,8 +293,14 @@ pub fn summary(traced: &Traced) -> Summary {
     let uncounted = traced.uncounted().into_iter();
     let [groups, served] =
         [groups, served].map(|all| all.into_iter().map(|(key, of)| of.group(key)).collect::<Vec<Group>>());
+    let of_first = |text: fn(&Trace) -> &String| job.traces.first().map(text).cloned().unwrap_or_default();
     Summary {
-        program: job.traces.first().map_or(String::new(), |trace| trace.program.clone()),
+        program: of_first(|trace| &trace.program),
+        command: of_first(|trace| &trace.command),
+        mpi: of_first(|trace| &trace.mpi),
+        polycast: of_first(|trace| &trace.polycast),
+        began: job.traces.iter().map(|trace| trace.began_1970_ns).min().and_then(moment),
+        networks: networks(traced),
         ranks: job.ranks,
         traced_ranks: job.traces.len(),
         hosts: hosts.len(),

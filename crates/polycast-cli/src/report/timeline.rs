@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::load::Traced;
 use super::summary::collective_name;
+use crate::picture::colour::Colour;
 
 /// Calls of ranks, and waits in them, that a page holds: of more, the last ones. They take 24 and 16 bytes each.
 const MAX_BARS: usize = 400_000;
@@ -47,7 +48,9 @@ pub fn data(traced: &Traced) -> Value {
     }
     let mut names = vec![Value::Null; kinds.len()];
     for ((collective, choice), place) in &kinds {
-        names[usize::from(*place)] = json!([collective_name(*collective), traced.name(*choice)]);
+        let name = traced.name(*choice);
+        let colour = Colour::of(name).of_several(usize::from(*collective)).to_string();
+        names[usize::from(*place)] = json!([collective_name(*collective), name, colour]);
     }
     let hosts: Vec<(u32, &str)> = job.traces.iter().map(|trace| (trace.rank, &trace.host[..])).collect();
     json!({

@@ -48,9 +48,9 @@ impl Map {
         text
     }
 
-    /// The same as a picture: SVG.
-    pub fn svg(&self) -> String {
-        picture::svg(self)
+    /// The same as a picture, SVG, with what it was measured with under its title.
+    pub fn svg(&self, notes: &[String]) -> String {
+        picture::svg(self, notes)
     }
 }
 
@@ -124,6 +124,7 @@ mod tests {
     use polycast_core::policy::tune::Measured;
 
     use super::*;
+    use crate::picture::inside;
 
     fn size(bytes: u64, best: &str, separates: bool) -> Size {
         let time = |us: f64| Measured { median_us: us, low_us: us, high_us: us, samples: 9 };
@@ -177,9 +178,18 @@ mod tests {
 
     #[test]
     fn the_picture_has_each_cell_and_a_legend() {
-        let svg = map().svg();
+        let svg = map().svg(&["polycast 0.2.0, Open MPI 4.1.4".to_owned()]);
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
         assert_eq!(svg.matches("<rect").count(), 1 + 3 + 2, "the ground, the cells, the legend: {svg}");
-        assert!(svg.contains("16 ranks, 8 nodes") && svg.contains("chain:segment=8KiB: 1.50 ms"), "{svg}");
+        for text in [
+            "16 ranks, 8 nodes",
+            "chain:segment=8KiB: 1.50 ms",
+            "What polycast tune found",
+            "message",
+            "Open MPI 4.1.4",
+        ] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        assert_eq!(inside::cut_off(&svg), Vec::<String>::new());
     }
 }

@@ -1,25 +1,105 @@
 //! The map as SVG: for each collective sizes by shapes, a colour for each algorithm, the deeper the more it gains.
 
-use polycast_core::policy::Choice;
+use svg::Document;
+use svg::node::element::{Group, Rectangle, Text, Title};
+
 use polycast_core::units::Bytes;
 
 use super::map::{Map, OfCollective, algorithm, column, gain, sizes};
+use crate::picture::colour::Colour;
+use crate::picture::words;
 use crate::terminal::nanoseconds;
 
-/// Okabe and Ito's colours, which people with any colour vision tell apart.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31"];
-const STOCK: &str = "#999999";
-const LEFT: usize = 90;
-const WIDTH: usize = 150;
-const HEIGHT: usize = 26;
-const GAP: usize = 16;
-/// Names beside each other in the legend.
-const NAMES: usize = 3;
+const MARGIN: f64 = 16.0;
+const LEFT: f64 = 90.0;
+const HEIGHT: f64 = 26.0;
+const FONT: f64 = 12.0;
+const TITLE: f64 = 16.0;
 /// What gains so many times is as deep as it gets.
 const DEEPEST: f64 = 4.0;
+/// The picture is not narrower, so that its words have room.
+const LEAST_WIDTH: f64 = 560.0;
+const HOW: &str = "In a cell: what is fastest for messages of this size, its median time, and how many times as fast as stock, the MPI's own, it is: \
+                   the deeper the colour. ?: the best two are not apart.";
 
-/// Draws it. Names of algorithms and shapes have no character that SVG would take for its own.
-pub fn svg(map: &Map) -> String {
+/// Draws it; `notes` stand under its title.
+pub fn svg(map: &Map, notes: &[String]) -> String {
+    let cells = || map.collectives.iter().flat_map(|one| &one.shapes);
+    let texts = cells().flat_map(|(_, sizes)| sizes.iter().map(text));
+    let texts = texts.chain(cells().map(|(shape, _)| column(shape)));
+    let wide = texts.map(|text| words::width(&text, FONT) + 12.0).fold(110.0, f64::max);
+    let columns = map.collectives.iter().map(|one| one.shapes.len()).max().unwrap_or(0);
+    let width = (LEFT + columns as f64 * wide + MARGIN).max(LEAST_WIDTH);
+    let mut body = Group::new();
+    let mut y = MARGIN + TITLE;
+    body = body.add(said("What polycast tune found", MARGIN, y).set("font-size", TITLE));
+    let lines = notes.iter().map(|note| &note[..]).chain([HOW]);
+    for line in lines.flat_map(|line| words::lines(line, FONT, width - 2.0 * MARGIN)) {
+        y += FONT * 1.5;
+        body = body.add(said(&line, MARGIN, y).set("fill", "#5d6873"));
+    }
+    y += 12.0;
+    for one in &map.collectives {
+        let (drawn, end) = collective(one, wide, y);
+        body = body.add(drawn);
+        y = end;
+    }
+    let (key, height) = key(map, width, y);
+    let document = Document::new()
+        .set("viewBox", (0, 0, width, height))
+        .set("width", width)
+        .set("height", height)
+        .set("font-family", "sans-serif")
+        .set("font-size", FONT)
+        .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"));
+    format!("{}\n", document.add(body).add(key))
+}
+
+/// From there on; where it ends.
+fn collective(one: &OfCollective, wide: f64, top: f64) -> (Group, f64) {
+    let mut group = Group::new().add(said(one.name, MARGIN, top + 12.0).set("font-weight", "bold"));
+    group = group.add(said("message", MARGIN, top + 28.0).set("fill", "#5d6873"));
+    for (place, (shape, _)) in one.shapes.iter().enumerate() {
+        group = group.add(said(&column(shape), LEFT + place as f64 * wide, top + 28.0));
+    }
+    let sizes = sizes(&one.shapes);
+    for (row, bytes) in sizes.iter().enumerate() {
+        let y = top + 36.0 + row as f64 * HEIGHT;
+        group = group.add(said(&Bytes(*bytes).to_string(), MARGIN, y + 17.0));
+        for (place, (_, of_shape)) in one.shapes.iter().enumerate() {
+            let Some(size) = of_shape.iter().find(|size| size.bytes == *bytes) else { continue };
+            let x = LEFT + place as f64 * wide;
+            let gain = gain(&size.found).unwrap_or(1.0).clamp(1.0, DEEPEST);
+            let depth = 0.25 + 0.6 * (gain - 1.0) / (DEEPEST - 1.0);
+            let cell = Rectangle::new()
+                .set("x", x)
+                .set("y", y)
+                .set("width", wide - 2.0)
+                .set("height", HEIGHT - 2.0)
+                .set("fill", Colour::of(&algorithm(size.found.best)).to_string())
+                .set("fill-opacity", (depth * 100.0).round() / 100.0);
+            let time = time(size).unwrap_or_default();
+            let told = Title::new(format!("{}: {time}", size.found.best));
+            group = group.add(cell.add(told)).add(said(&text(size), x + 5.0, y + 16.0));
+        }
+    }
+    (group, top + 52.0 + sizes.len() as f64 * HEIGHT)
+}
+
+fn time(size: &super::Size) -> Option<String> {
+    size.found.time.map(|time| nanoseconds(time.median_us * 1e3))
+}
+
+/// What stands in a cell.
+fn text(size: &super::Size) -> String {
+    let time = time(size).map_or_else(String::new, |time| format!(" {time}"));
+    let gain = gain(&size.found).map_or_else(String::new, |gain| format!(", {gain:.2} ×"));
+    let doubt = if size.found.separates { "" } else { " ?" };
+    format!("{}{time}{gain}{doubt}", algorithm(size.found.best))
+}
+
+/// The colours of the algorithms; where it ends.
+fn key(map: &Map, width: f64, top: f64) -> (Group, f64) {
     let mut names: Vec<String> = Vec::new();
     let of_cells = map.collectives.iter().flat_map(|one| &one.shapes).flat_map(|(_, sizes)| sizes);
     for name in of_cells.map(|size| algorithm(size.found.best)) {
@@ -27,63 +107,20 @@ pub fn svg(map: &Map) -> String {
             names.push(name);
         }
     }
-    let columns = map.collectives.iter().map(|one| one.shapes.len()).max().unwrap_or(0);
-    let (mut y, mut body) = (GAP, String::new());
-    for one in &map.collectives {
-        y = collective(one, &names, y, &mut body);
-    }
-    for (place, name) in names.iter().enumerate() {
-        let (x, line) = (GAP + place % NAMES * WIDTH, y + place / NAMES * HEIGHT);
-        cell([x, line, 14, 14], colour(name, &names), 100, name, &mut body);
-        words(x + 20, line + 12, name, &mut body);
-    }
-    let width = LEFT + columns.max(NAMES) * WIDTH + GAP;
-    let height = y + names.len().div_ceil(NAMES) * HEIGHT + GAP;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
-    )
-}
-
-/// From there on; where it ends.
-fn collective(one: &OfCollective, names: &[String], top: usize, body: &mut String) -> usize {
-    words(GAP, top + 12, one.name, body);
-    for (place, (shape, _)) in one.shapes.iter().enumerate() {
-        words(LEFT + place * WIDTH, top + 12, &column(shape), body);
-    }
-    let sizes = sizes(&one.shapes);
-    for (row, bytes) in sizes.iter().enumerate() {
-        let y = top + GAP + 4 + row * HEIGHT;
-        words(GAP, y + 17, &Bytes(*bytes).to_string(), body);
-        for (place, (_, of_shape)) in one.shapes.iter().enumerate() {
-            let Some(size) = of_shape.iter().find(|size| size.bytes == *bytes) else { continue };
-            let (x, gain) = (LEFT + place * WIDTH, gain(&size.found));
-            let name = algorithm(size.found.best);
-            let depth = 25.0 + 60.0 * (gain.unwrap_or(1.0).clamp(1.0, DEEPEST) - 1.0) / (DEEPEST - 1.0);
-            let time = size.found.time.map_or_else(String::new, |time| nanoseconds(time.median_us * 1e3));
-            let title = format!("{}: {time}", size.found.best);
-            cell([x, y, WIDTH - 2, HEIGHT - 2], colour(&name, names), depth as u32, &title, body);
-            let gain = gain.map_or_else(String::new, |gain| format!(" {gain:.2} ×"));
-            let doubt = if size.found.separates { "" } else { " ?" };
-            words(x + 5, y + 16, &format!("{name}{gain}{doubt}"), body);
+    let (mut x, mut y, mut group) = (MARGIN, top, Group::new());
+    for name in &names {
+        let wide = 20.0 + words::width(name, FONT) + 14.0;
+        if x > MARGIN && x + wide > width - MARGIN {
+            (x, y) = (MARGIN, y + HEIGHT);
         }
+        let square = Rectangle::new().set("x", x).set("y", y).set("width", 14).set("height", 14);
+        let square = square.set("fill", Colour::of(name).to_string()).set("fill-opacity", 0.85);
+        group = group.add(square).add(said(name, x + 20.0, y + 12.0));
+        x += wide;
     }
-    top + 2 * GAP + 8 + sizes.len() * HEIGHT
+    (group, y + HEIGHT + MARGIN / 2.0)
 }
 
-fn cell([x, y, width, height]: [usize; 4], colour: &str, percent: u32, title: &str, body: &mut String) {
-    *body += &format!(
-        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\" fill-opacity=\"{percent}%\">\
-         <title>{title}</title></rect>\n"
-    );
-}
-
-fn words(x: usize, y: usize, text: &str, body: &mut String) {
-    *body += &format!("<text x=\"{x}\" y=\"{y}\">{text}</text>\n");
-}
-
-fn colour(name: &str, names: &[String]) -> &'static str {
-    let stock = Choice::Stock.to_string();
-    let place = names.iter().filter(|one| **one != stock).position(|one| one == name);
-    place.map_or(STOCK, |place| COLOURS[place % COLOURS.len()])
+fn said(text: &str, x: f64, y: f64) -> Text {
+    Text::new(text).set("x", x).set("y", y)
 }

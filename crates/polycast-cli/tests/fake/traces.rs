@@ -23,7 +23,11 @@ pub fn leave_calls(folder: &Path, ranks: u32, calls: u32) {
     let trial = r#""stays":"multicast-pull","is_remembered":false,
         "times":[{"choice":"multicast-pull","median_seconds":0.0001},{"choice":"stock","median_seconds":0.0003}]"#;
     let trial = format!(r#"{{"collective":"bcast","first_bytes":2048,"ranks":{ranks},{trial}}}"#);
-    fs::write(folder.join("report.json"), format!(r#"{{"rank_0":{{"trials":[{trial}]}}}}"#)).unwrap();
+    fs::write(
+        folder.join("report.json"),
+        format!(r#"{{"rank_0":{{"networks":[{{"nodes":{ranks},"rate":"1gbit"}}],"trials":[{trial}]}}}}"#),
+    )
+    .unwrap();
 }
 
 /// The same without a comparison of the two clocks.
@@ -49,6 +53,8 @@ pub fn leave_absurd(folder: &Path) {
             host: "n",
             program: "p",
             polycast: "0.2.0",
+            mpi: "",
+            command: "",
         };
         let recorder = Recorder::new(&about, 8);
         recorder.clock(Clock { local_ns: 0, offset_ns: i64::MIN, error_ns: u64::MAX }, false);
@@ -90,6 +96,8 @@ fn file(rank: u32, ranks: u32, calls: u32, has_clock: bool) -> Vec<u8> {
         host: if is_far { "far</script>" } else { "near" },
         program: "a solver & more",
         polycast: "0.2.0",
+        mpi: "Open MPI v4.1.4",
+        command: "'a solver' --steps <7>",
     };
     let recorder = Recorder::new(&about, 8 * calls as usize + 1);
     if has_clock && is_far && rank == ranks.div_ceil(2) {

@@ -257,6 +257,138 @@ fn results_that_no_page_would_show_are_refused() {
     }
 }
 
+/// As rank 0 of a job writes it, with what does not matter here left out.
+fn job_report(program: &str, began: u64) -> String {
+    format!(
+        r#"{{"schema":"polycast-report","schema_version":1,"polycast":"0.2.0","summary":"served 90 of 100 broadcasts",
+        "job":{{"program":"{program}","command":"./{program} -n 7","mpi":"Open MPI v4.1.4","began_unix_seconds":{began},"seconds":20.0,
+            "ranks":64,"nodes":16}},
+        "rank_0":{{"collectives":[{{"collective":"bcast","served":{{"calls":90,"bytes":9000,"seconds":2.0}},
+            "left_to_mpi":{{"calls":10,"bytes":100,"seconds":1.0}},"algorithms":[{{"algorithm":"chain","calls":90,"bytes":9000,"seconds":2.0}}],
+            "reasons":[{{"reason":"it is short (the rule in line 7)","calls":10,"bytes":100,"seconds":1.0}}],
+            "sizes":[{{"first_bytes":64,"above_bytes":256,"by":"polycast","calls":90,"seconds":2.0}}]}}],
+        "unserved":[{{"operation":"MPI_Ibcast","calls":3,"bytes":9}}],
+        "trials":[{{"collective":"bcast","first_bytes":128,"ranks":64,"stays":"chain","times":[{{"choice":"chain","median_seconds":0.001}},
+            {{"choice":"stock","median_seconds":0.003}}]}}]}}}}"#
+    )
+}
+
+#[test]
+fn the_report_of_a_job_is_shown() {
+    let world = World::with_doors(&[]);
+    fs::write(world.path().join("out.json"), job_report("solver", 1_700_000_000)).unwrap();
+    let text = output(&mut world.polycast(&["report", "out.json"]));
+    for said in [
+        "solver: 2023-11-14 22:13 UTC, 64 ranks on 16 nodes, Open MPI v4.1.4, polycast 0.2.0, 20.0 s",
+        "./solver -n 7",
+        "served 90 of 100 broadcasts",
+        "15.0 % of rank 0's time was in collectives; about 4.00 s less than by the MPI",
+        "10 calls of bcast: it is short (the rule in line 7)",
+        "3 calls of MPI_Ibcast: cannot be served",
+    ] {
+        assert!(text.replace('\n', " ").contains(said), "{said}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn several_reports_are_a_table_of_jobs() {
+    let world = World::with_doors(&[]);
+    for (file, program, began) in [("b.json", "later", 1_700_000_900), ("a.json", "first", 1_700_000_000)] {
+        fs::write(world.path().join(file), job_report(program, began)).unwrap();
+    }
+    // Of before reports told of their jobs.
+    let old = r#"{"schema":"polycast-report","schema_version":1,"summary":"x","rank_0":{"collectives":[]}}"#;
+    fs::write(world.path().join("old.json"), old).unwrap();
+    let text = output(&mut world.polycast(&["report", "b.json", "old.json", "a.json"]));
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("first") < at("later") && text.contains("old.json"), "{text}");
+    for said in ["64 × 16", "15%", "90/10", "4.00 s", "RANKS", "0/0"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let json = output(&mut world.polycast(&["report", "b.json", "a.json", "--json"]));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["jobs"][0]["served"], &json["jobs"][0]["gained_seconds"]), (&90.into(), &4.0.into()));
+}
+
+#[test]
+fn reports_that_cannot_be_shown_so_are_refused() {
+    let world = world();
+    fs::write(world.path().join("out.json"), job_report("solver", 1)).unwrap();
+    let newer = job_report("solver", 1).replace(r#""schema_version":1"#, r#""schema_version":2"#);
+    fs::write(world.path().join("newer.json"), newer).unwrap();
+    let said = |arguments: &[&str]| error(&mut world.polycast(&[&["report"], arguments].concat()), 1);
+    assert!(said(&["newer.json"]).contains("newer.json: a report of version 2, expected version 1"));
+    assert!(said(&["out.json", "-o", "x.html"]).contains("of reports of jobs there is text"));
+    assert!(said(&["out.json", "traces"]).contains("they are not shown together"));
+}
+
+/// What stands in every page, and what the MPI below does, which nobody sees.
+#[test]
+fn the_page_says_what_it_is_of_and_what_is_not_known() {
+    let world = world();
+    output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    for text in [
+        "polycast 0.2.0",
+        "Open MPI v4.1.4",
+        "2023-11-14 22:13:20 UTC",
+        "&#39;a solver&#39; --steps &lt;7&gt;",
+        "4 nodes, 1gbit",
+        "in the MPI, where nobody sees who waits",
+        "<i class=\"intermediate\"></i>intermediate",
+        "docs/trace.md",
+        "@media print",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let summary = json(&world);
+    assert_eq!(
+        (&summary["groups"][0]["choice"], &summary["groups"][0]["waited_seconds"]),
+        (&"stock".into(), &Value::Null)
+    );
+    let text = output(&mut world.polycast(&["report", "traces"]));
+    let stock = text.lines().find(|line| line.contains("stock")).unwrap();
+    assert!(!stock.contains("0 ns"), "{text}");
+}
+
+/// The colour of an algorithm on this page, and in a picture of measurements.
+#[test]
+fn an_algorithm_has_the_same_colour_everywhere() {
+    let world = world();
+    output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    assert!(page.contains(r##"["bcast","stock","#7f7f7f"]"##), "{page}");
+    output(&mut world.polycast(&[
+        "simulate",
+        "--collective",
+        "bcast",
+        "--nodes",
+        "2,4",
+        "--algorithms",
+        "binomial,chain",
+        "--svg",
+        "a.svg",
+    ]));
+    output(&mut world.polycast(&[
+        "simulate",
+        "--collective",
+        "bcast",
+        "--nodes",
+        "2,4",
+        "--algorithms",
+        "chain",
+        "--svg",
+        "b.svg",
+    ]));
+    let colour = |file: &str| {
+        let svg = fs::read_to_string(world.path().join(file)).unwrap();
+        let (before, _) = svg.split_once(">chain, ").or_else(|| svg.split_once("chain, 2:")).unwrap();
+        before.rsplit_once("stroke=\"#").unwrap().1[..6].to_owned()
+    };
+    assert_eq!(colour("a.svg"), colour("b.svg"));
+}
+
 /// Results come from others.
 #[test]
 fn what_results_call_things_stays_text() {

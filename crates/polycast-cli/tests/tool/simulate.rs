@@ -257,3 +257,53 @@ fn what_cannot_be_is_refused_and_told() {
     assert!(arrival("/dev/null", 1).contains("expected polycast-arrivals 1"));
     assert!(arrival("/nowhere", 1).contains("--arrival /nowhere: No such file"));
 }
+
+/// A cluster of one's own: a faster link makes a long broadcast faster, by about what the wire takes less.
+#[test]
+fn networks_of_ones_own_are_simulated_and_drawn() {
+    let world = World::with_doors(&[]);
+    let run = |more: &[&str]| -> Value {
+        let arguments = [
+            "simulate",
+            "--collective",
+            "bcast",
+            "--nodes",
+            "8",
+            "--bytes",
+            "64KiB,1MiB",
+            "--algorithms",
+            "binomial",
+            "--json",
+        ];
+        serde_json::from_str(&output(&mut world.polycast(&[&arguments[..], more].concat()))).unwrap()
+    };
+    let us = |found: &Value| found["results"][1]["completion_us"].as_f64().unwrap();
+    let ten = run(&["--cluster", "10gbe"]);
+    let faster = [run(&["--cluster", "25gbe"]), run(&["--cluster", "100gbe"])];
+    assert!(us(&ten) > us(&faster[0]) && us(&faster[0]) > us(&faster[1]), "{ten} {faster:?}");
+    let own = run(&["--cluster", "10gbe", "--rate", "40gbit", "--latency", "5us"]);
+    assert_eq!(own["cluster"], "G = 0.20 ns per byte (40000 Mb/s), o = 3.00 µs, L = 5.00 µs");
+    let file = format!("{}/../../examples/params/lab-20mbit.json", env!("CARGO_MANIFEST_DIR"));
+    let measured = run(&["--params", &file, "--svg", "it.svg"]);
+    assert!(us(&measured) > 1e6 && measured["cluster"].as_str().unwrap().starts_with("G = "), "{measured}");
+    let svg = std::fs::read_to_string(world.path().join("it.svg")).unwrap();
+    for text in
+        ["MPI_Bcast, 8 nodes, in virtual time", "64 KiB", "binomial", "the wire", "Simulated by polycast"]
+    {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    let said =
+        error(&mut world.polycast(&["simulate", "--scaling", "--params", &file, "--rate", "1gbit"]), 2);
+    assert!(said.contains("--params") && said.contains("--rate"), "{said}");
+}
+
+#[test]
+fn scaling_is_drawn() {
+    let world = World::with_doors(&[]);
+    let arguments = ["simulate", "--scaling", "--nodes", "2,4", "--broadcasts", "2", "--bytes", "1KiB,4KiB"];
+    output(&mut world.polycast(&[&arguments[..], &["--svg", "it.svg"]].concat()));
+    let svg = std::fs::read_to_string(world.path().join("it.svg")).unwrap();
+    for text in ["binomial, 1KiB", "multicast-push, 4KiB", "nodes", "95 % interval"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+}

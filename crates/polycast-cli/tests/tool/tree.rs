@@ -151,10 +151,11 @@ fn the_picture_has_all_ranks_and_messages() {
     assert!(!events.iter().any(|event| matches!(event, svg::parser::Event::Error(_))), "not well-formed");
     assert_eq!(picture.matches("<circle").count(), 32);
     assert_eq!(picture.matches("marker-end").count(), 31);
-    assert!(picture.contains("↓8 ↑7") && picture.contains("orange messages share a link"), "{picture}");
+    assert!(picture.contains("↓8 ↑7") && picture.contains("Orange"), "{picture}");
+    assert!(picture.contains("↓3 ↑0:"), "what the numbers mean: {picture}");
     // What is drawn later lies above: no arrow goes through a name or a number.
     let last_arrow = picture.rfind("marker-end").unwrap();
-    let places = ["↓8 ↑7", "\ns0\n", "\nn0\n"].map(|text| picture.find(text).unwrap_or_default());
+    let places = ["↓8 ↑7\n", "\ns0\n", "\nn0\n"].map(|text| picture.find(text).unwrap_or_default());
     assert!(places.iter().all(|place| *place > last_arrow), "{places:?}: {picture}");
 }
 

@@ -73,6 +73,10 @@ impl World {
         if records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
             report::all_ranks_report();
         }
+        let mut nodes: Vec<u64> = records.iter().map(|other| other.host).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        report::world(records.len(), nodes.len());
         let view = Arc::new(View::new(settings, &told));
         let world = World {
             hosts: records.iter().map(|other| other.host).collect(),

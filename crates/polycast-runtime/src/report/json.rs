@@ -3,8 +3,9 @@ use serde_json::{Map, Value, json};
 
 use polycast_core::collective::Collective;
 
-use super::record::{Count, Found};
+use super::record::{Count, Found, Job};
 use super::summary::{AllRanks, CallsOf, SizeClass, Summary};
+use crate::machine;
 
 /// Rises with every change that a reader of the file would notice, but for new fields.
 const SCHEMA_VERSION: u32 = 1;
@@ -16,6 +17,7 @@ struct Report {
     schema_version: u32,
     polycast: &'static str,
     summary: String,
+    job: Option<Value>,
     rank_0: Value,
     all_ranks: Option<Value>,
     multicast: Option<Map<String, Value>>,
@@ -45,6 +47,7 @@ impl Summary {
             schema_version: SCHEMA_VERSION,
             polycast: env!("CARGO_PKG_VERSION"),
             summary: self.sentence(),
+            job: self.job.map(of_job),
             rank_0: with(
                 of_calls(self.broadcasts()),
                 json!({
@@ -80,6 +83,19 @@ fn with(mut object: Value, more: Value) -> Value {
         fields.extend(more);
     }
     object
+}
+
+/// What is known of it where the report is made: on rank 0, when MPI ends.
+fn of_job(Job { ranks, nodes, began_1970_ns }: Job) -> Value {
+    json!({
+        "program": machine::program(),
+        "command": machine::command(),
+        "mpi": Some(machine::mpi()).filter(|mpi| !mpi.is_empty()),
+        "began_unix_seconds": began_1970_ns / 1_000_000_000,
+        "seconds": seconds(machine::nanos_since_1970().saturating_sub(began_1970_ns)),
+        "ranks": ranks,
+        "nodes": nodes,
+    })
 }
 
 fn of_calls(calls: &CallsOf) -> Value {

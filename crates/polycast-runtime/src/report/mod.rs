@@ -31,10 +31,11 @@ use std::sync::Mutex;
 use polycast_core::network::Network;
 
 pub use self::log::Log;
-use self::record::Record;
 pub use self::record::{Dropped, Found, Multicast, nanos};
+use self::record::{Job, Record};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
+use crate::machine;
 use crate::of_process::{Shared, of_process};
 
 of_process! {
@@ -68,6 +69,12 @@ pub fn left_group(dropped: Dropped) {
 /// All ranks of MPI_COMM_WORLD have been asked for a report.
 pub fn all_ranks_report() {
     with_record(|record| record.all_ranks_report = true);
+}
+
+/// MPI_COMM_WORLD has so many ranks on so many nodes.
+pub fn world(ranks: usize, nodes: usize) {
+    let began_1970_ns = machine::nanos_since_1970();
+    with_record(|record| record.job = Some(Job { ranks, nodes, began_1970_ns }));
 }
 
 /// By what the choices of a communicator are made.

@@ -41,6 +41,15 @@ pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The job that this process is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub ranks: usize,
+    pub nodes: usize,
+    /// When its ranks came together, in nanoseconds since 1970.
+    pub began_1970_ns: u64,
+}
+
 /// Datagrams that were dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
@@ -134,6 +143,7 @@ const MAX_CHOICES: usize = 16;
 /// The totals of this process.
 #[derive(Default)]
 pub struct Record {
+    pub job: Option<Job>,
     pub attached: u64,
     pub released: u64,
     /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.

@@ -1,11 +1,13 @@
 use polycast_core::collective::Collective;
 
-use super::record::{Asked, Calls, Count, Found, Record};
+use super::record::{Asked, Calls, Count, Found, Job, Record};
 use super::sizes::{By, CLASSES, bounds};
 use super::untimed::{LEFT, UNSERVED};
 
 /// What is to be said when MPI ends: numbers of this rank, and sums over all ranks.
 pub struct Summary {
+    /// `None` where its ranks never came together.
+    pub job: Option<Job>,
     /// Of each collective, broadcasts first.
     pub calls: Vec<CallsOf>,
     /// Calls of operations that polycast does not serve.
@@ -75,6 +77,7 @@ impl Summary {
         let multicast: Vec<_> = named.iter().zip(values).map(|((name, _), value)| (*name, *value)).collect();
         let was_tried = multicast.iter().any(|(_, value)| *value > 0) || !record.without_multicast.is_empty();
         Summary {
+            job: record.job,
             calls: calls.into(),
             unserved,
             multicast: was_tried.then_some(multicast),

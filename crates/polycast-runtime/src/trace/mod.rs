@@ -126,12 +126,6 @@ fn clock_identity() -> u64 {
     Digest::of("polycast clock").bytes(machine::clock().as_bytes()).finish()
 }
 
-/// The last part of the program's name.
-fn program() -> String {
-    let name = std::env::current_exe().unwrap_or_default();
-    name.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 impl Tracer {
     fn new(folder: &str, (rank, ranks): (u32, u32), job: u64, clock: u64, clocks: Option<Clocks>) -> Tracer {
         let epoch = (machine::now(), machine::monotonic_nanos());
@@ -144,8 +138,10 @@ impl Tracer {
             began_ns: epoch.1,
             began_1970_ns: machine::nanos_since_1970(),
             host: &machine::host().0,
-            program: &program(),
+            program: &machine::program(),
             polycast: env!("CARGO_PKG_VERSION"),
+            mpi: &machine::mpi(),
+            command: &machine::command(),
         };
         Tracer {
             recorder: Recorder::new(&about, EVENTS),

@@ -7,6 +7,9 @@ use polycast_core::algorithm::Algorithm;
 use super::outcome::Failure;
 use super::scaling::{Cluster, Completion, Scaling};
 
+/// A curve that a figure's source tells: its name, the bytes of a message, and microseconds by number of nodes.
+pub type PublishedCurve = (&'static str, u64, &'static [(u32, f64)]);
+
 /// One published figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
@@ -20,6 +23,8 @@ pub struct Published {
     pub nodes: &'static [u32],
     /// What stands over what.
     pub shows: Shows,
+    /// What the paper says of it in numbers: the algorithm, the size, and times in µs over what [`Shows`] names.
+    pub told: &'static [PublishedCurve],
     is_infiniband: bool,
 }
 
@@ -47,6 +52,12 @@ const SIEBERT: Published = Published {
     bytes: &[256, 4 << 10, 8 << 10, 64 << 10, 1 << 20],
     nodes: TO_342,
     shows: Shows::MeanOfNodes,
+    told: &[
+        (TWO_STAGES, 64 << 10, &[(2, 13_400.0), (332, 13_600.0)]),
+        (TREE, 64 << 10, &[(2, 6_800.0), (332, 33_900.0)]),
+        (TWO_STAGES, 8 << 10, &[(342, 2_100.0)]),
+        (TREE, 8 << 10, &[(342, 10_400.0)]),
+    ],
     is_infiniband: false,
 };
 
@@ -56,6 +67,7 @@ const HOEFLER: Published = Published {
     bytes: &[2],
     nodes: TO_116,
     shows: Shows::Completion,
+    told: &[],
     is_infiniband: true,
 };
 
@@ -68,6 +80,7 @@ pub static TOLD: [Published; 6] = [
         bytes: &[64 << 10],
         nodes: &[342],
         shows: Shows::EachNode,
+        told: &[],
         ..SIEBERT
     },
     HOEFLER,

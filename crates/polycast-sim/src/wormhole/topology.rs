@@ -162,6 +162,24 @@ impl Topology {
         }
     }
 
+    /// The part of the network that a channel belongs to, for lists in their order: the row of a mesh from which it leads, or the level of a
+    /// multistage network and its direction.
+    pub fn part(self, channel: Channel) -> (u32, String) {
+        let nodes = self.nodes();
+        match (self, self.place(channel)) {
+            (_, Place::Up { level, .. }) => (level, format!("up, level {level}")),
+            (_, Place::Down { level, .. }) => (u32::MAX - level, format!("down, level {level}")),
+            (Topology::Mesh { width, .. }, Place::Injection(node) | Place::Consumption(node)) => {
+                (node / width, format!("row {}", node / width))
+            }
+            (Topology::Mesh { width, .. }, Place::Link(_)) => {
+                let row = (channel - 2 * nodes) / DIRECTIONS / width;
+                (row, format!("row {row}"))
+            }
+            (Topology::Multistage { .. }, _) => unreachable!("links between nodes are of meshes"),
+        }
+    }
+
     fn place(self, channel: Channel) -> Place {
         let nodes = self.nodes();
         match self {

@@ -41,6 +41,11 @@ pub trait View {
     }
 }
 
+/// The sign of a point in tables and pictures: `?` what the place cannot show, `!` what there is a remark on.
+pub fn mark(point: &Point) -> Option<char> {
+    Some(notes::Notes::mark(point)).filter(|mark| *mark != ' ')
+}
+
 /// Shows nothing.
 pub struct Silent;
 

@@ -10,11 +10,11 @@ use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_sim::{Network, Simulation};
 use serde_json::json;
 
-use super::{Args, require_memory, require_room};
+use super::{Args, cluster, picture, require_memory, require_room};
 use crate::bench::operation::Operation;
 use crate::bench::variant;
 use crate::commands::predict::place;
-use crate::commands::{Outcome, print, print_json};
+use crate::commands::{Outcome, print, print_json, write_file};
 use crate::terminal::{nanoseconds, table};
 
 const BYTES: &[Bytes] = &[Bytes(64 << 10)];
@@ -25,7 +25,8 @@ const ELEMENT: NonZeroU64 = NonZeroU64::new(8).unwrap();
 pub fn run(args: &Args, collective: Collective) -> Outcome {
     let each = args.ranks_per_host.unwrap_or(1);
     let algorithms = algorithms(collective, args.algorithms.as_deref(), each)?;
-    let network = args.cluster.cluster().network();
+    let cluster = args.cluster.cluster()?;
+    let network = cluster.network();
     let sizes = match (collective, &args.bytes[..]) {
         (Collective::Barrier, []) => &[Bytes(0)],
         (Collective::Barrier, _) => return Err("--bytes changes nothing with --collective barrier".into()),
@@ -72,8 +73,13 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
             }
         }
     }
+    if let Some(file) = &args.wormhole.svg {
+        let chart = picture::of_collective(collective.name(), &objects, cluster::note(&cluster));
+        write_file(file, chart.to_svg()?)?;
+    }
     if args.json {
-        print_json(&json!({ "collective": collective.name(), "results": objects }))?;
+        let told = cluster::told(&cluster);
+        print_json(&json!({ "collective": collective.name(), "cluster": told, "results": objects }))?;
     } else {
         let header = ["ALGORITHM", "BYTES", "NODES", "LAST NODE", "WIRE", "× WIRE", "× FIRST"];
         print(&table(header, rows, 1))?;

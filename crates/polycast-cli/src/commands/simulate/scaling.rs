@@ -3,11 +3,11 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Bytes;
-use polycast_sim::protocol::{Completion, Scaling};
+use polycast_sim::protocol::{Cluster, Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, require_memory};
-use crate::commands::{Outcome, print, print_json};
+use super::{Args, cluster, picture, require_memory};
+use crate::commands::{Outcome, print, print_json, write_file};
 use crate::terminal::{margin, nanoseconds};
 
 const NODES: &str = "16,128,1024,8192";
@@ -26,6 +26,7 @@ struct OfSize {
 pub fn run(args: &Args) -> Outcome {
     let nodes = args.node_counts(NODES)?;
     let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
+    let cluster = args.cluster.cluster()?;
     for bytes in sizes {
         nodes.iter().try_for_each(|nodes| require_memory(*bytes, *nodes))?;
     }
@@ -38,7 +39,7 @@ pub fn run(args: &Args) -> Outcome {
             loss: args.loss(),
             broadcasts: args.broadcasts(),
             seed: args.seed.unwrap_or(0),
-            cluster: args.cluster.cluster(),
+            cluster,
         };
         if !args.json {
             let title = if sizes.len() > 1 { format!("{bytes}\n") } else { String::new() };
@@ -60,8 +61,12 @@ pub fn run(args: &Args) -> Outcome {
         found.push(OfSize { bytes: *bytes, completions });
     }
     progress.finish_and_clear();
+    let object = json(args, &found, &cluster);
+    if let (Some(file), Some(completions)) = (&args.wormhole.svg, object["completions"].as_array()) {
+        write_file(file, picture::of_scaling(completions, cluster::note(&cluster))?.to_svg()?)?;
+    }
     if args.json {
-        print_json(&json(args, &found))?;
+        print_json(&object)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,7 +113,7 @@ fn row([algorithm, nodes, last, most, growth, least, median, skew]: [String; 8])
     format!("{algorithm:<21} {nodes:>5} {last:>15} {most:>8} {growth:>6} {least:>7} {median:>7} {skew:>5}\n")
 }
 
-fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
+fn json(args: &Args, found: &[OfSize], cluster: &Cluster) -> serde_json::Value {
     let rows = found.iter().flat_map(|OfSize { bytes, completions }| {
         completions.iter().map(move |completion| {
             json!({
@@ -128,5 +133,10 @@ fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
             })
         })
     });
-    json!({ "loss": args.loss(), "seed": args.seed.unwrap_or(0), "completions": rows.collect::<Vec<_>>() })
+    json!({
+        "cluster": cluster::told(cluster),
+        "loss": args.loss(),
+        "seed": args.seed.unwrap_or(0),
+        "completions": rows.collect::<Vec<_>>(),
+    })
 }

@@ -1,6 +1,7 @@
 //! `polycast simulate --mesh`, `--min` and `--figure`: multicast trees on wormhole networks.
 
 mod figures;
+mod lanes;
 mod report;
 mod store;
 mod told;
@@ -22,7 +23,7 @@ use crate::numbers::{percentage, whole};
 const LIMIT: u64 = 1 << 50;
 
 /// What changes nothing but on these networks.
-pub const OPTIONS: [&str; 15] = [
+pub const OPTIONS: [&str; 14] = [
     "tree",
     "group",
     "groups",
@@ -36,7 +37,6 @@ pub const OPTIONS: [&str; 15] = [
     "arbitration",
     "choice",
     "receives",
-    "svg",
     "trace",
 ];
 
@@ -101,9 +101,9 @@ pub struct Args {
     /// Coarse means in a short time
     #[arg(long, conflicts_with_all = ["protocol", "scaling", "root_sync", "collective"])]
     quick: bool,
-    /// Also plot, as SVG
-    #[arg(long, value_name = "FILE", requires = "network")]
-    svg: Option<PathBuf>,
+    /// Also plot, as SVG [--mesh, --min, --scaling, --collective]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["protocol", "root_sync", "figure"])]
+    pub svg: Option<PathBuf>,
     /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in orange what stood still
     #[arg(long, value_name = "FILE", requires = "network")]
     trace: Option<PathBuf>,
@@ -140,6 +140,11 @@ impl Args {
     /// Whether wormhole networks are what is simulated.
     pub fn is_asked(&self) -> bool {
         self.network().is_some() || !self.figure.is_empty()
+    }
+
+    /// Whether means are coarse, which a picture has to say.
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
     fn network(&self) -> Option<Topology> {

@@ -10,6 +10,7 @@ use svg::node::element::{Circle, Definitions, Group, Line, Marker, Path, Rectang
 
 use super::Planned;
 use super::report::Report;
+use crate::picture::words;
 use layout::{Frame, Layout, RANK_RADIUS, layout};
 
 /// More could not be told apart on any screen.
@@ -18,7 +19,11 @@ const MAX_RANKS: u32 = 4096;
 /// Blue and vermillion of Okabe and Ito: people with any colour vision tell them apart.
 const QUIET: &str = "#0072b2";
 const DISTURBED: &str = "#d55e00";
-const CAPTION_HEIGHT: i32 = 64;
+const FONT: f64 = 13.0;
+/// Beside the caption.
+const MARGIN: i32 = 30;
+/// From one line of the caption to the next.
+const LINE: i32 = 20;
 
 /// Draws a tree.
 pub fn svg(planned: &Planned) -> Result<String, String> {
@@ -30,13 +35,14 @@ pub fn svg(planned: &Planned) -> Result<String, String> {
     }
     let layout = layout(&planned.scene.placed);
     let width = layout.width.max(640);
-    let height = layout.height + CAPTION_HEIGHT;
+    let (caption, caption_height) = caption(planned, &layout, f64::from(width - 2 * MARGIN));
+    let height = layout.height + caption_height;
     let document = Document::new()
         .set("viewBox", (0, 0, width, height))
         .set("width", width)
         .set("height", height)
         .set("font-family", "sans-serif")
-        .set("font-size", 13)
+        .set("font-size", FONT)
         .add(Definitions::new().add(arrowhead("quiet", QUIET)).add(arrowhead("disturbed", DISTURBED)))
         .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"))
         .add(links(planned, &layout))
@@ -44,7 +50,7 @@ pub fn svg(planned: &Planned) -> Result<String, String> {
         .add(messages(planned, &layout))
         .add(ranks_of(planned, &layout))
         .add(names(planned, &layout))
-        .add(caption(planned, layout.height));
+        .add(caption);
     Ok(format!("{document}\n"))
 }
 
@@ -144,21 +150,56 @@ fn messages(planned: &Planned, layout: &Layout) -> Group {
             true => (DISTURBED, "url(#disturbed)"),
             false => (QUIET, "url(#quiet)"),
         };
-        let path = arrow(layout.ranks[from.index()], layout.ranks[to.index()]);
+        let path = arrow(layout.ranks[from.index()], layout.ranks[to.index()], &layout.ranks);
         let arrow = Path::new().set("d", path).set("stroke", colour).set("marker-end", head);
         group = group.add(arrow.add(Title::new(format!("{from} → {to}"))));
     }
     group
 }
 
-fn arrow(from: (i32, i32), to: (i32, i32)) -> Data {
+/// The arrow, over those that stand in its row between both ends, else bent so that it is behind as few circles as possible.
+fn arrow(from: (i32, i32), to: (i32, i32), ranks: &[(i32, i32)]) -> Data {
     let (x, y) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
-    let bend = 0.16;
-    let control = (f64::from(from.0) + x / 2.0 + y * bend, f64::from(from.1) + y / 2.0 - x * bend);
+    let bent = |bend: f64| (f64::from(from.0) + x / 2.0 + y * bend, f64::from(from.1) + y / 2.0 - x * bend);
+    let (left, right) = (from.0.min(to.0), from.0.max(to.0));
+    let between = ranks.iter().filter(|rank| rank.1 == from.1 && (left + 1..right).contains(&rank.0)).count();
+    let control = if from.1 == to.1 && between > 0 {
+        // The further the higher, so that arrows of one sender lie beside each other.
+        let peak = f64::from(RANK_RADIUS + 5) + (3.0 * (between as f64 - 1.0)).min(10.0);
+        (bent(0.0).0, f64::from(from.1) - 2.0 * peak.max(x.abs() * BENDS[0] / 2.0))
+    } else {
+        let hidden = |bend: &f64| hidden(from, bent(*bend), to, ranks);
+        let few = ranks.len() <= MAX_TRIED;
+        let best = BENDS.iter().min_by_key(|bend| if few { hidden(bend) } else { 0 });
+        bent(best.copied().unwrap_or_default())
+    };
     let start = toward(from, control, f64::from(RANK_RADIUS));
     let end = toward(to, control, f64::from(RANK_RADIUS) + 2.0);
     let control = (control.0.round() as i32, control.1.round() as i32);
     Data::new().move_to(start).quadratic_curve_to((control, end))
+}
+
+/// Bends of arrows to their left, the usual one first.
+const BENDS: [f64; 5] = [0.16, -0.16, 0.3, -0.3, 0.02];
+/// Of more ranks it would take long to find out who is in the way of whom.
+const MAX_TRIED: usize = 512;
+
+/// How much of an arrow lies behind circles that it does not join, in twentieths.
+fn hidden(from: (i32, i32), control: (f64, f64), to: (i32, i32), ranks: &[(i32, i32)]) -> usize {
+    let others: Vec<&(i32, i32)> = ranks.iter().filter(|rank| **rank != from && **rank != to).collect();
+    let is_hidden = |step: &i32| {
+        let part = f64::from(*step) / 20.0;
+        let at = |from: i32, control: f64, to: i32| {
+            f64::from(from) * (1.0 - part).powi(2)
+                + 2.0 * control * part * (1.0 - part)
+                + f64::from(to) * part.powi(2)
+        };
+        let (x, y) = (at(from.0, control.0, to.0), at(from.1, control.1, to.1));
+        others
+            .iter()
+            .any(|rank| (x - f64::from(rank.0)).hypot(y - f64::from(rank.1)) < f64::from(RANK_RADIUS))
+    };
+    (1..20).filter(is_hidden).count()
 }
 
 /// The point at a distance from `from` on the way to `to`.
@@ -182,13 +223,60 @@ fn ranks_of(planned: &Planned, layout: &Layout) -> Group {
     group
 }
 
-fn caption(planned: &Planned, top: i32) -> Group {
+/// What the picture says in words, below it, in lines of this width; and how high it is.
+fn caption(planned: &Planned, layout: &Layout, width: f64) -> (Group, i32) {
+    let top = layout.height;
     let report = Report::new(planned);
-    let heading = label(report.heading(), 30, top + 10).set("font-weight", "bold");
     let pairs = report.contending_pairs;
-    let numbers =
-        format!("height {}, most children {}, contending pairs {pairs}", report.height, report.degree);
-    let colours = "; orange messages share a link with one of another sender";
-    let numbers = if pairs > 0 { numbers + colours } else { numbers };
-    Group::new().add(heading).add(label(numbers, 30, top + 32))
+    let mut sentences = vec![
+        format!("Height {}, most children {}, contending pairs {pairs}.", report.height, report.degree),
+        "A circle is a rank, filled the root; an arrow is what a rank sends to one of its children."
+            .to_owned(),
+    ];
+    if pairs > 0 {
+        sentences.push("Orange arrows share a link with one of another sender.".to_owned());
+    }
+    if layout.switches.iter().any(|(switch, _)| above(planned, layout, *switch).is_some()) {
+        sentences.push(HOW_OFTEN.to_owned());
+    }
+    let heading = words::lines(&report.heading(), FONT * BOLD, width);
+    let lines = words::lines(&sentences.join(" "), FONT, width);
+    let mut group = Group::new();
+    for (at, line) in (1..).zip(&heading) {
+        group = group.add(label(line.clone(), MARGIN, top + at * LINE - 8).set("font-weight", "bold"));
+    }
+    for (at, line) in (heading.len() as i32 + 1..).zip(&lines) {
+        group = group.add(label(line.clone(), MARGIN, top + at * LINE - 6));
+    }
+    (group, (heading.len() + lines.len()) as i32 * LINE + LINE)
+}
+
+const HOW_OFTEN: &str =
+    "↓3 ↑0: the link above a switch carries each segment three times down to it, and never up.";
+/// How much wider bold letters are.
+const BOLD: f64 = 1.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The highest point of a curve that begins and ends at the same height.
+    fn peak(data: &Data) -> f64 {
+        let text = svg::node::Value::from(data.clone()).to_string();
+        let numbers: Vec<f64> = text
+            .split(|c: char| !c.is_ascii_digit() && c != '-' && c != '.')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [_, start, _, control, _, end] = numbers[..] else { panic!("{text}") };
+        (start + 2.0 * control + end) / 4.0
+    }
+
+    #[test]
+    fn arrows_pass_over_the_circles_between_and_lie_apart() {
+        let ranks: Vec<(i32, i32)> = (0..5).map(|rank| (100 + 30 * rank, 200)).collect();
+        let peaks: Vec<f64> = (1..5).map(|to| peak(&arrow(ranks[0], ranks[to], &ranks))).collect();
+        let clear = f64::from(200 - RANK_RADIUS);
+        assert!(peaks[1..].iter().all(|peak| *peak < clear), "{peaks:?}");
+        assert!(peaks.windows(2).all(|two| two[1] < two[0] - 1.0), "{peaks:?}");
+    }
 }

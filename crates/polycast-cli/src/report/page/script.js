@@ -2,7 +2,6 @@
 // Draws the timeline and the skews; sorts tables. Everything else is in the page already.
 const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
-const COLOURS = ["#0072b2", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#8c6bb1", "#a6761d", "#7f8c8d"];
 
 // A column of little-endian numbers in base64.
 function column(text, Numbers) {
@@ -22,7 +21,29 @@ function bytes(count) {
   while (count >= 1024 && unit < 3) { count /= 1024; unit++; }
   return +count.toPrecision(4) + " " + units[unit];
 }
-const colour = (kind) => COLOURS[kind % COLOURS.length];
+// Of an algorithm, the same on every page and picture.
+const colour = (kind) => data.kinds[kind][2];
+// Times of an axis: one unit for all of them, and no digit more than the distance between two asks for.
+function axisTimes(values) {
+  const most = Math.max(...values.map(Math.abs), 0), step = values.length > 1 ? values[1] - values[0] : most || 1;
+  const [unit, scale] = most >= 1e6 ? ["s", 1e6] : most >= 1e3 ? ["ms", 1e3] : most >= 1 ? ["µs", 1] : ["ns", 1e-3];
+  const digits = Math.max(0, Math.min(12, -Math.floor(Math.log10(step / scale) + 1e-9)));
+  return values.map((value) => (value / scale).toFixed(digits) + " " + unit);
+}
+// A power of ten: 1 µs, 100 ms.
+function power(us) {
+  const [unit, scale] = us >= 1e6 ? ["s", 1e6] : us >= 1e3 ? ["ms", 1e3] : us >= 1 ? ["µs", 1] : ["ns", 1e-3];
+  return +(us / scale).toPrecision(1) + " " + unit;
+}
+// The colours of what was called, by whom it was served.
+function key(place) {
+  data.kinds.forEach(([name, choice], kind) => {
+    const square = document.createElement("i"), entry = document.createElement("span");
+    square.style.background = colour(kind);
+    entry.append(square, `${name} by ${choice}`);
+    place.append(entry, " ");
+  });
+}
 const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 // The canvas in its own pixels, cleared; coordinates are those of the page.
@@ -107,7 +128,13 @@ function timeline() {
     }
     pen.restore();
     pen.fillStyle = style("--faint");
-    for (const at of ticks(view.from, view.to)) pen.fillText(time(at), Math.min(x(at), width - 4 - pen.measureText(time(at)).width), 13);
+    const times = ticks(view.from, view.to), said = axisTimes(times), room = Math.max(0, ...said.map((text) => pen.measureText(text).width)) + 8;
+    // Where numbers would lie on each other, every so manieth.
+    const apart = times.length > 1 ? Math.ceil(room / ((times[1] - times[0]) * perUs)) : 1;
+    times.forEach((at, place) => {
+      const fits = x(at) + pen.measureText(said[place]).width <= width - 2;
+      if (place % apart === 0 && fits) pen.fillText(said[place], x(at), 13);
+    });
     const every = Math.max(1, Math.ceil(14 / row));
     for (let rank = Math.ceil(Math.max(0, view.top) / every) * every; rank < Math.min(ranks, view.top + view.rows); rank += every) {
       pen.fillText(rank, 4, y(rank) + Math.min(row, 14) * 0.8);
@@ -243,12 +270,7 @@ function timeline() {
   document.getElementById("out").onclick = () => zoom(2, (view.from + view.to) / 2, true);
   document.getElementById("all").onclick = () => { view = { ...all }; redraw(); };
   const legend = document.getElementById("legend");
-  data.kinds.forEach(([name, choice], kind) => {
-    const square = document.createElement("i"), entry = document.createElement("span");
-    square.style.background = colour(kind);
-    entry.append(square, `${name} by ${choice}`);
-    legend.append(entry, " ");
-  });
+  key(legend);
   if (data.left_out > 0) legend.append(` (the ${data.left_out} earliest calls of ranks are not drawn)`);
   if (data.waits_left_out > 0) legend.append(` (of the ${data.waits_left_out} earliest waits nothing is drawn)`);
   return redraw;
@@ -256,9 +278,10 @@ function timeline() {
 
 function scatter() {
   const canvas = document.getElementById("scatter");
+  key(document.getElementById("skews"));
   const across = column(data.skew.in, Float32Array), up = column(data.skew.out, Float32Array), kind = column(data.skew.kind, Uint16Array);
   return () => {
-    const [pen, width, height] = open(canvas), LEFT = 58, BELOW = 34;
+    const [pen, width, height] = open(canvas), LEFT = 74, BELOW = 38, SIZE = 3.5;
     let low = Infinity, high = 0;
     for (const values of [across, up]) for (const value of values) {
       if (value > 0) { low = Math.min(low, value); high = Math.max(high, value); }
@@ -269,15 +292,23 @@ function scatter() {
     const part = (value) => (Math.log10(Math.max(value, 10 ** from)) - from) / (to - from);
     const x = (value) => LEFT + part(value) * (width - LEFT - 12), y = (value) => height - BELOW - part(value) * (height - BELOW - 12);
     pen.strokeStyle = style("--line");
-    for (let power = from; power <= to; power++) {
-      const at = 10 ** power;
+    for (let exponent = from; exponent <= to; exponent++) {
+      const at = 10 ** exponent;
       pen.beginPath();
       pen.moveTo(x(at), 12); pen.lineTo(x(at), height - BELOW); pen.moveTo(LEFT, y(at)); pen.lineTo(width - 12, y(at));
       pen.stroke();
-      pen.fillText(time(at), Math.min(x(at) - 14, width - 4 - pen.measureText(time(at)).width), height - BELOW + 14);
-      pen.fillText(time(at), 2, y(at) + 4);
+      const text = power(at), wide = pen.measureText(text).width;
+      // Of many powers on a narrow page every other one.
+      if (x(10) - x(1) > 44 || exponent % 2 === 0) pen.fillText(text, Math.min(x(at) - wide / 2, width - 4 - wide), height - BELOW + 15);
+      pen.fillText(text, LEFT - 6 - wide, y(at) + 4);
     }
-    pen.fillText("between the first call and the last", LEFT, height - 6);
+    const over = "skew in: between the first call and the last", beside = "skew out: first to last return";
+    pen.fillText(over, Math.max(2, (LEFT + width - 12 - pen.measureText(over).width) / 2), height - 6);
+    pen.save();
+    pen.translate(13, (height - BELOW + 12 + pen.measureText(beside).width) / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.fillText(beside, 0, 0);
+    pen.restore();
     pen.strokeStyle = style("--faint");
     pen.beginPath();
     pen.moveTo(x(10 ** from), y(10 ** from)); pen.lineTo(x(10 ** to), y(10 ** to));
@@ -285,7 +316,9 @@ function scatter() {
     pen.globalAlpha = 0.6;
     for (let i = 0; i < across.length; i++) {
       pen.fillStyle = colour(kind[i]);
-      pen.fillRect(x(across[i]) - 2, y(up[i]) - 2, 4, 4);
+      pen.beginPath();
+      pen.arc(x(across[i]), y(up[i]), SIZE, 0, 7);
+      pen.fill();
     }
     pen.globalAlpha = 1;
   };
@@ -320,9 +353,24 @@ function sortable(table) {
   });
 }
 
+// A table that has more columns than there is room for says so.
+function scrolling() {
+  for (const wide of document.querySelectorAll(".wide")) {
+    const has = wide.scrollWidth > wide.clientWidth + 1, after = wide.nextElementSibling;
+    wide.classList.toggle("more", has);
+    const is = after && after.classList.contains("scrolls");
+    if (has && !is) {
+      const words = document.createElement("p");
+      words.className = "scrolls";
+      words.textContent = "the table goes on to the right →";
+      wide.after(words);
+      wide.tabIndex = 0;
+    } else if (!has && is) after.remove();
+  }
+}
 document.querySelectorAll("table").forEach(sortable);
 const drawings = data ? [timeline(), scatter()] : [];
-const drawAll = () => drawings.forEach((draw) => draw());
+const drawAll = () => { drawings.forEach((draw) => draw()); scrolling(); };
 const button = document.getElementById("theme");
 if (button) button.onclick = () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -33,7 +33,8 @@ pub fn run(args: &super::super::Args) -> Outcome {
     for (figure, curves) in &figures {
         let started = Instant::now();
         let done = store.measure(&experiments(curves), &progress)?;
-        let chart = chart(figure, curves, &done);
+        let mut chart = chart(figure, curves, &done);
+        chart.notes = vec![report::effort(&args.wormhole)];
         let seconds = started.elapsed().as_secs_f64();
         let object = json!({
             "figure": figure.number,
@@ -120,8 +121,9 @@ fn chart(figure: &Figure, curves: &[Planned], done: &[Done]) -> Chart {
     };
     let y = match figure.quantity {
         Quantity::ContentionRate => "contention rate",
-        Quantity::RootQueue => "delay in the root's send queue (units of time)",
-        Quantity::Latency | Quantity::HoldAndEnd => "latency (units of time)",
+        Quantity::RootQueue => "delay in the root's send queue (units of 10 ns)",
+        Quantity::Latency => "latency (units of 10 ns; mean, 95 % interval)",
+        Quantity::HoldAndEnd => "latency (units of 10 ns)",
     };
     let title = format!("Figure {}: {}", figure.number, figure.title);
     let mut chart = Chart::new(title, x, Axis::linear(y));

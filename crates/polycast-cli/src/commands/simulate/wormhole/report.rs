@@ -27,7 +27,9 @@ pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
     let done = Store::open(None)?.measure(&experiments, &progress)?;
     progress.finish_and_clear();
     if let Some(file) = &args.wormhole.svg {
-        write_file(file, chart(&done, topology).to_svg()?)?;
+        let mut chart = chart(&done, topology);
+        chart.notes = vec![effort(&args.wormhole)];
+        write_file(file, chart.to_svg()?)?;
     }
     if args.json {
         print_json(
@@ -81,11 +83,17 @@ pub fn json(Done { experiment, measured }: &Done) -> Value {
     point
 }
 
+/// How well the means are known, for under the title.
+pub fn effort(args: &super::Args) -> String {
+    let means = if args.is_quick() { "coarse means: --quick" } else { "the published method" };
+    format!("Simulated by polycast {}, {means}", env!("CARGO_PKG_VERSION"))
+}
+
 fn chart(done: &[Done], topology: Topology) -> Chart {
     let mut chart = Chart::new(
         format!("Multicast on {topology}"),
         Axis::linear("accepted background traffic"),
-        Axis::linear("latency (units of time)"),
+        Axis::linear("latency (units of time; mean, 95 % interval)"),
     );
     for Done { experiment, measured } in done {
         let name = experiment.traffic.tree.title(topology);

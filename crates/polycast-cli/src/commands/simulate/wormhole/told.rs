@@ -7,8 +7,8 @@ use polycast_sim::protocol::{Published, Shows};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::plot::{Axis, Chart, Point};
-use crate::terminal::{nanoseconds, table};
+use crate::plot::{Axis, Chart, Curve, Point};
+use crate::terminal::{digits, nanoseconds, table};
 
 /// What a figure comes to.
 pub struct Told {
@@ -27,6 +27,12 @@ pub fn run(args: &super::super::Args, figure: &Published) -> Result<Told, Box<dy
     let x = if figure.shows == Shows::EachNode { "node" } else { "nodes" };
     let title = format!("Figure {}: {}", figure.number, figure.title);
     let mut chart = Chart::new(title.clone(), Axis::linear(x), Axis::nanoseconds("time"));
+    let quick = if args.wormhole.quick { ", few of them: --quick" } else { "" };
+    chart.notes = vec![format!(
+        "Simulated by polycast {}, at most {broadcasts} broadcasts{quick}, {} lost; dotted: read from the paper",
+        env!("CARGO_PKG_VERSION"),
+        format_args!("{} %", digits(100.0 * args.loss())),
+    )];
     let (mut points, mut rows) = (Vec::new(), Vec::new());
     for (bytes, nodes) in
         figure.bytes.iter().flat_map(|bytes| figure.nodes.iter().map(move |nodes| (*bytes, *nodes)))
@@ -60,6 +66,11 @@ pub fn run(args: &super::super::Args, figure: &Published) -> Result<Told, Box<dy
                 "most_us": of_nodes.most_us,
             }));
         }
+    }
+    for (algorithm, bytes, told) in figure.told {
+        let name = format!("{algorithm} {}", Bytes(*bytes));
+        let points = told.iter().map(|(x, us)| Point::new(f64::from(*x), us * 1e3)).collect();
+        chart.curves.push(Curve::published(&name, points));
     }
     let header = ["ALGORITHM", "BYTES", "NODES", "SHOWN", "FIRST", "MEDIAN", "LAST", "SKEW"];
     Ok(Told {

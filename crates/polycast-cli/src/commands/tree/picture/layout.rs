@@ -18,6 +18,8 @@ pub const RANK_RADIUS: i32 = 12;
 const CHARACTER_WIDTH: i32 = 8;
 const RANK_STEP: i32 = 30;
 const HOST_HEIGHT: i32 = 50;
+/// What is left above the circles where hosts have so many that messages pass over some of them.
+const ABOVE_RANKS: i32 = 18;
 const HOST_GAP: i32 = 6;
 /// Ranks in a row of hosts, at most, unless a single host has more.
 const RANKS_PER_ROW: usize = 8;
@@ -93,7 +95,8 @@ pub fn layout(placed: &Placed) -> Layout {
             for (place, rank) in (0..).zip(&ranks_of[*host]) {
                 let row = ranks_of[*host].len() as i32 * RANK_STEP;
                 let x = host_frame.x + (inside.width - row) / 2 + place * RANK_STEP + RANK_STEP / 2;
-                layout.ranks[rank.index()] = (x, host_frame.y + RANK_RADIUS + 5);
+                let above = host_frame.height - HOST_HEIGHT;
+                layout.ranks[rank.index()] = (x, host_frame.y + above + RANK_RADIUS + 5);
             }
         }
         let mut next = left[index] + (switch.subtree_width - children_width(&switches, index)) / 2;
@@ -149,21 +152,23 @@ fn arranged(placed: &Placed, ranks_of: &[Vec<Rank>]) -> (Vec<Switch>, Vec<usize>
 
 /// Puts the hosts of a switch into rows.
 fn arrange(switch: &mut Switch, placed: &Placed, ranks_of: &[Vec<Rank>]) {
+    let pass_over = ranks_of.iter().any(|ranks| ranks.len() > 2);
+    let host_height = HOST_HEIGHT + if pass_over { ABOVE_RANKS } else { 0 };
     let (mut x, mut y, mut in_row) = (PADDING, TITLE_HEIGHT, 0);
     let mut right = PADDING;
     for (host, frame) in &mut switch.hosts {
         let ranks = ranks_of[*host].len();
         let name = text_width(&placed.topology.hosts[*host].name);
         if in_row > 0 && in_row + ranks > RANKS_PER_ROW {
-            (x, y, in_row) = (PADDING, y + HOST_HEIGHT + HOST_GAP, 0);
+            (x, y, in_row) = (PADDING, y + host_height + HOST_GAP, 0);
         }
-        *frame = Frame { x, y, width: (ranks as i32 * RANK_STEP + 6).max(name + 8), height: HOST_HEIGHT };
+        *frame = Frame { x, y, width: (ranks as i32 * RANK_STEP + 6).max(name + 8), height: host_height };
         x += frame.width + HOST_GAP;
         in_row += ranks;
         right = right.max(x - HOST_GAP);
     }
     switch.width = right + PADDING;
-    switch.height = if switch.hosts.is_empty() { TITLE_HEIGHT + PADDING } else { y + HOST_HEIGHT + PADDING };
+    switch.height = if switch.hosts.is_empty() { TITLE_HEIGHT + PADDING } else { y + host_height + PADDING };
 }
 
 /// The upper edge of each row of switches.
