@@ -29,6 +29,7 @@
 
 #include "library.h"
 #include "narrow.h"
+#include "patience.h"
 #include "polycast.h"
 #include "vote.h"
 
@@ -140,16 +141,22 @@ static int is_switched_off(void) {
                      !strcasecmp(value, "false"));
 }
 
+/* Where this object is; NULL: nobody knows. */
+static const char *own_path(void) {
+    Dl_info self;
+    return dladdr((void *)&own_path, &self) ? self.dli_fname : NULL;
+}
+
 /* Opens doors/polycast-door-FAMILY.so beside this object. */
 static void *open_door(const char *family) {
-    Dl_info self;
     char path[4096];
-    if (!dladdr((void *)&open_door, &self) || !self.dli_fname) {
+    const char *own = own_path();
+    if (!own) {
         return NULL;
     }
-    const char *slash = strrchr(self.dli_fname, '/');
-    int folder_length = slash ? (int)(slash - self.dli_fname) : 1;
-    const char *folder = slash ? self.dli_fname : ".";
+    const char *slash = strrchr(own, '/');
+    int folder_length = slash ? (int)(slash - own) : 1;
+    const char *folder = slash ? own : ".";
     int length = snprintf(path, sizeof path, "%.*s/doors/polycast-door-%s.so", folder_length, folder, family);
     return length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
@@ -265,7 +272,20 @@ static struct verdict ask_all_ranks(void) {
         return (struct verdict){.is_served = 0, .warning = ""};
     }
     const int rank = number_of("PMPI_Comm_rank"), size = number_of("PMPI_Comm_size");
-    return vote(rank, size, least, found.standing, found.build_identity, found.problem);
+    char remedy[4096 + 320];
+    const char *own = own_path();
+    snprintf(remedy, sizeof remedy,
+             "Is %s on all nodes, and in LD_PRELOAD of all programs of the job? `polycast run` sees to that. "
+             "To go "
+             "on without polycast, start the job without it in LD_PRELOAD, as `polycast run --off` does; "
+             "POLYCAST=off is not enough",
+             own ? own : "libpolycast-mpi.so");
+    const struct waiting waiting = {rank, size, "ranks that run without polycast or are late", remedy};
+    patience_begins(&waiting);
+    const struct verdict verdict =
+        vote(rank, size, least, found.standing, found.build_identity, found.problem);
+    patience_ends();
+    return verdict;
 }
 
 static int has_begun;
