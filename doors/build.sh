@@ -24,7 +24,7 @@ objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" "$sources/pmpi/patience.c" -ldl -pthread
+"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" "$sources/pmpi/patience.c" "$sources/pmpi/say.c" -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
 # Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::{Part, Version};
 use super::launch::{Launch, Load, option};
+use super::{Part, Version};
 
 /// The first MPICH that can be told to sleep when it makes no progress.
 const FIRST_WITH_PROGRESS_THROTTLE: Version = Version::new(4, 1, 0);

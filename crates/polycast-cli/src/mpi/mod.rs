@@ -23,8 +23,8 @@ use std::process::Command;
 
 pub use allocation::Allocation;
 pub use launch::Launch;
-pub use part::{Part, abi_of_all, parts};
-pub use program::{Abi, ProgramError, abi_of, mapped_mpi};
+pub use part::{Part, abis_of, parts};
+pub use program::{Abi, ProgramError, abi_of, is_static, mapped_mpi};
 pub use resolve::find_on_path;
 pub use version::Version;
 

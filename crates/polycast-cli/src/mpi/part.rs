@@ -1,6 +1,6 @@
 //! Jobs of several programs (MPMD), written as launchers have them: `-n 1 ./a : -n 3 ./b input`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use super::{Abi, ProgramError, abi_of};
 use crate::hosts::MAX_RANKS;
@@ -64,20 +64,16 @@ fn part(words: &[OsString]) -> Result<Part, PartError> {
     }
 }
 
-/// The MPI that the first of these programs is linked with that shows it, all of which are on this machine; `may_be_elsewhere`: or only on the
-/// hosts where they run.
-pub fn abi_of_all<'a>(
-    programs: impl IntoIterator<Item = &'a OsStr>,
+/// The MPI that each of these programs is linked with, as far as it shows it; `may_be_elsewhere`: it may be only on the hosts where it runs.
+pub fn abis_of<'a>(
+    programs: impl IntoIterator<Item = &'a OsString>,
     may_be_elsewhere: bool,
-) -> Result<Option<Abi>, ProgramError> {
-    let mut found = None;
-    for program in programs {
-        match abi_of(program) {
-            Err(ProgramError::NotFound { .. }) if may_be_elsewhere => {}
-            linked => found = found.or(linked?),
-        }
-    }
-    Ok(found)
+) -> Result<Vec<Option<Abi>>, ProgramError> {
+    let linked = programs.into_iter().map(|program| match abi_of(program) {
+        Err(ProgramError::NotFound { .. }) if may_be_elsewhere => Ok(None),
+        linked => linked,
+    });
+    linked.collect()
 }
 
 #[cfg(test)]

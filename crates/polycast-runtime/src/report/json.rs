@@ -16,6 +16,7 @@ struct Report {
     schema_version: u32,
     polycast: &'static str,
     summary: String,
+    notes: Vec<String>,
     rank_0: Value,
     all_ranks: Option<Value>,
     multicast: Option<Map<String, Value>>,
@@ -45,6 +46,7 @@ impl Summary {
             schema_version: SCHEMA_VERSION,
             polycast: env!("CARGO_PKG_VERSION"),
             summary: self.sentence(),
+            notes: self.notes.clone(),
             rank_0: with(
                 of_calls(self.broadcasts()),
                 json!({

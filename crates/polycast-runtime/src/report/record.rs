@@ -110,6 +110,8 @@ const MAX_CHOICES: usize = 16;
 /// The totals of this process.
 #[derive(Default)]
 pub struct Record {
+    /// In MPI_COMM_WORLD; 0: MPI has not begun.
+    pub world_ranks: usize,
     pub attached: u64,
     pub released: u64,
     /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.

@@ -35,6 +35,8 @@ pub struct Tracer {
     recorder: Recorder,
     /// The same time twice: events are stamped by the distance to it.
     epoch: (Instant, u64),
+    /// When MPI began, on the clock of files.
+    began_1970_ns: u64,
     place: Place,
     /// The file is complete: what ends the process later changes nothing.
     is_written: AtomicBool,
@@ -74,6 +76,8 @@ pub fn begin(
             all.map(|told| ((told >> 64) as u64, told as u64)).unzip();
         job = of_jobs.first().copied().unwrap_or(0);
         clocks = Some(Clocks::new(*door, rank as u32, &of_ranks, first_tag));
+    } else if ranks == 1 {
+        job = identity[1];
     }
     // What goes wrong here is no matter of the others.
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -97,6 +101,13 @@ pub fn end() {
         tracer.recorder.clock(clock, true);
     }
     tracer.write_at_end(Ending::Finalized);
+}
+
+/// The process is about to end without [`end`]: writes the file. Local.
+pub fn write_now() {
+    if let Some(tracer) = tracer() {
+        tracer.write_at_end(Ending::Exited);
+    }
 }
 
 /// A call went to the MPI for this reason although no communicator was asked.
@@ -134,6 +145,7 @@ fn program() -> String {
 impl Tracer {
     fn new(folder: &str, (rank, ranks): (u32, u32), job: u64, clock: u64, clocks: Option<Clocks>) -> Tracer {
         let epoch = (machine::now(), machine::monotonic_nanos());
+        let began_1970_ns = machine::nanos_since_1970();
         let about = About {
             rank,
             ranks,
@@ -141,7 +153,7 @@ impl Tracer {
             clock,
             process: std::process::id(),
             began_ns: epoch.1,
-            began_1970_ns: machine::nanos_since_1970(),
+            began_1970_ns,
             host: &machine::host().0,
             program: &program(),
             polycast: env!("CARGO_PKG_VERSION"),
@@ -149,6 +161,7 @@ impl Tracer {
         Tracer {
             recorder: Recorder::new(&about, EVENTS),
             epoch,
+            began_1970_ns,
             place: Place::new(folder, rank),
             is_written: AtomicBool::new(false),
             groups: Mutex::new(HashMap::new()),
