@@ -61,8 +61,7 @@ fn programs_on_several_hosts_have_it_too() {
     for mpi in ALL {
         let program = mpi.built("collective_mpmd");
         let program = program.to_str().unwrap();
-        let words =
-            ["lab", "run", "--lab", LAB, "-n", "2", "--polycast", "--env", "POLYCAST_REPORT=1", "--"];
+        let words = ["lab", "run", "--lab", LAB, "-n", "2", "--polycast", "--env", "POLYCAST_REPORT=1", "--"];
         let mut command = tool(&[&words[..], &[program, "0", ":", "-n", "2", program, "1"]].concat());
         let _place = place();
         command.env("POLYCAST_LAB_DIRECTORY", labs.directory());

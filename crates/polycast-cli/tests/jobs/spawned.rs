@@ -26,6 +26,7 @@ fn workers_that_come_and_go_end_well() {
             let mut command = timeout(LIMIT);
             command.arg(TOOL).args(["run", "--mpi", &mpiexec, "-n", ranks, "--report", "--"]);
             command.arg(&python).args(before).arg(checkout().join(format!("tests/mpi/{script}.py")));
+            command.env("POLYCAST_LIBDIR", library_directory()).env("POLYCAST_CACHE", "off");
             let _place = place();
             let output = run(command, LIMIT).expect_ok(script);
             // Of each MPI_COMM_WORLD one at most.

@@ -47,7 +47,8 @@ fn a_static_program_is_told_that_nothing_can_be_preloaded() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
     fs::write(folder.path().join("main.c"), "int main(void) { return 0; }").unwrap();
-    let made = Command::new("cc").arg("-static").arg(folder.path().join("main.c")).arg("-o").arg(&program);
+    let mut compiler = Command::new("cc");
+    let made = compiler.arg("-static").arg(folder.path().join("main.c")).arg("-o").arg(&program);
     assert!(made.status().unwrap().success());
     for mpi in ALL {
         let (status, output) = reported(mpi, &["-n", "2"], &[program.to_str().unwrap()]);
