@@ -18,6 +18,13 @@ fn reported(mpi: Mpi, options: &[&str], program: &[&str]) -> (ExitStatus, Output
     finish(command.env("POLYCAST_LIBDIR", library_directory()).env("POLYCAST_CACHE", "off"))
 }
 
+fn runs_bare(program: &[&str]) -> bool {
+    let mut command = timeout(LIMIT);
+    command.arg(TOOL).args(["run", "--mpi", "openmpi", "--off", "-n", "3", "--"]).args(program);
+    let _place = place();
+    finish(&mut command).0.success()
+}
+
 /// Of the report.
 fn lines(output: &Output) -> Vec<&str> {
     output.stderr.lines().filter_map(|line| line.strip_prefix("polycast: report: ")).collect()
@@ -70,16 +77,17 @@ fn a_job_that_is_switched_off_is_told_so() {
 #[test]
 fn calls_past_the_preload_are_right_and_told() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mpi/by_handle.py");
-    for (mode, goes_past) in [("local", true), ("deep", true), ("global", true)] {
+    for mode in ["local", "global", "deep"] {
+        // Some interpreters have a variable of libc's in themselves, which Open MPI does not find then.
+        if mode == "deep" && !runs_bare(&["python3", script, mode]) {
+            continue;
+        }
         let (status, output) = reported(Mpi::OpenMpi, &["-n", "3"], &["python3", script, mode]);
         assert!(status.success() && output.stdout == "OK by_handle\n", "{mode}: {}", output.stderr);
-        if goes_past {
-            expect_one_line(&output, "finds MPI's functions past what is preloaded");
-        }
+        expect_one_line(&output, "finds MPI's functions past what is preloaded");
         let (status, output) = reported(Mpi::OpenMpi, &["-n", "3"], &["python3", script, mode, "mixed"]);
         assert!(status.success() && output.stdout == "OK by_handle\n", "{mode} mixed: {}", output.stderr);
-        let half = format!("of {} broadcasts", 150);
-        assert!(lines(&output)[0].contains(&half), "{mode} mixed: {}", output.stderr);
+        assert!(lines(&output)[0].contains("of 150 broadcasts"), "{mode} mixed: {}", output.stderr);
     }
 }
 
