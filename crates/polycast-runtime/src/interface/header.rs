@@ -159,7 +159,8 @@ fn assertions() -> Assertions {
         polycast_count_left(_, _, _),
         polycast_name_choice(_, _, _, _, _),
         polycast_count_unserved(_, _, _),
-        polycast_finalize(_, _)
+        polycast_finalize(_, _),
+        polycast_aborting(_)
     );
     c.constant("POLYCAST_INTERFACE_VERSION", INTERFACE_VERSION.into());
     c.constant("POLYCAST_ERROR_INTERNAL", ERROR_INTERNAL.into());
