@@ -26,7 +26,7 @@ objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" $own_libc -ldl -pthread
+"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" "$sources/pmpi/patience.c" "$sources/pmpi/say.c" $own_libc -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
 # Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They
@@ -57,7 +57,7 @@ build_component() {
         numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
         mkdir -p "$library/$name"
         "$1" $flags -std=gnu17 $numbers -isystem "$inside" $others -isystem "$sources/ompi-coll/absent" $absent -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/$name/.new" \
-            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c $own_libc \
+            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c "$sources"/pmpi/patience.c $own_libc -pthread \
             -L"$library/doors" -l:polycast-door-openmpi.so -ldl -Wl,-z,nodelete -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../doors'
         mv "$library/$name/.new" "$library/$name/mca_coll_polycast.so"
         echo "doors: a component for Open MPI $of"

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 17u
+#define POLYCAST_INTERFACE_VERSION 18u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -289,6 +289,9 @@ void polycast_count_unserved(uint32_t function, uint32_t form, uint64_t bytes);
 /* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
  * for. Collective if all ranks asked for it and know that (having attached a communicator of all). */
 void polycast_finalize(const polycast_door *door, int world_rank);
+
+/* The program calls MPI_Abort on this rank of MPI_COMM_WORLD: what it has counted and recorded is said and written, if that was asked for. Local. */
+void polycast_aborting(int world_rank);
 
 #ifdef __cplusplus
 }

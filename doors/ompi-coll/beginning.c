@@ -30,6 +30,7 @@
 #define NUMBER PMIX_UINT32
 #endif
 
+#include "patience.h"
 #include "vote.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -170,9 +171,15 @@ void polycast_begin_all(int argc, char **argv, int requested, int *provided) {
     if (size < 2) {
         return;
     }
+    const struct waiting waiting = {rank, size,
+                                    "ranks that have polycast's component for Open MPI and are late",
+                                    "Do they run, and do MPI's messages reach them? `mpirun --mca coll "
+                                    "^polycast` goes on without polycast"};
+    patience_begins(&waiting);
     if (have_all_the_component(rank, size)) {
         begin(rank, size);
     } else if (is_first_that_has_it(rank)) {
         warn("some ranks do not have polycast's component for Open MPI; install it on all nodes");
     }
+    patience_ends();
 }

@@ -250,6 +250,12 @@ static int configure(const char *name, const char *value) {
     return result;
 }
 
+static void aborting(void) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    polycast_aborting(rank);
+}
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT extern const uint32_t polycast_door_version;
@@ -269,6 +275,7 @@ void polycast_door_open(const struct entries *library, struct served *served) {
                               .choice = door_choice,
                               .window_made = polycast_window_made,
                               .end = end,
+                              .aborting = aborting,
                               .begin = door_begin,
                               .build_identity = polycast_build_identity()};
 }

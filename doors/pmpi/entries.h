@@ -67,6 +67,10 @@ typedef uintptr_t handle; /* an MPI handle of any family */
     WINDOW(Win_allocate_shared, (intptr_t bytes, int unit, handle info, handle comm, void *base, void *window), (bytes, unit, info, comm, base, window)) \
     WINDOW(Win_create_dynamic, (handle info, handle comm, void *window), (info, comm, window))
 
+/* After this no function of ours is called any more. */
+#define POLYCAST_ABORTS(ABORT) \
+    ABORT(Abort, (handle comm, int code), (comm, code))
+
 /* In these the program's own functions may still use a communicator that is going. */
 #define POLYCAST_ENDINGS(ENDING) \
     ENDING(Comm_free) \

@@ -22,14 +22,14 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/auxv.h>
 
 #include "library.h"
 #include "narrow.h"
+#include "patience.h"
 #include "polycast.h"
+#include "say.h"
 #include "vote.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -81,6 +81,7 @@ static void publish(const struct served *served) {
     PUBLISH(begin);
     PUBLISH(window_made);
     PUBLISH(end);
+    PUBLISH(aborting);
 #define PUBLISH_ENTRY(name, parameters, names, fits)                                                         \
     {                                                                                                        \
         name##_function *tool = (name##_function *)find_tool("MPI_" #name, mpi);                             \
@@ -90,19 +91,6 @@ static void publish(const struct served *served) {
 #define PUBLISH_ENTRY_C(name, parameters, names, fits) PUBLISH_ENTRY(name##_c, parameters, names, fits)
     POLYCAST_ENTRIES(PUBLISH_ENTRY, PUBLISH_ENTRY_C)
     is_settled = 1;
-}
-
-static void warn(const char *what) {
-    fprintf(stderr, "polycast: warning: %s; the stock MPI serves every call\n", what);
-}
-
-/* For a program that calls a function which no object of its process has. */
-static void warn_of_missing(const char *function) {
-    static int is_said;
-    if (!__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) {
-        fprintf(stderr, "polycast: warning: %s is called, and no MPI library that is loaded has it\n",
-                function);
-    }
 }
 
 /* What the resolver found; written once. */
@@ -121,7 +109,7 @@ static struct {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define MISSING(name, parameters, names, fits)                                                               \
     static int no_##name parameters {                                                                        \
-        warn_of_missing("MPI_" #name);                                                                       \
+        say_missing("MPI_" #name);                                                                           \
         return ERROR_NO_FUNCTION;                                                                            \
     }
 #define MISSING_C(name, parameters, names, fits)                                                             \
@@ -133,23 +121,22 @@ static struct {
 POLYCAST_ENTRIES(MISSING, MISSING_C)
 #pragma GCC diagnostic pop
 
-/* A variable that says "no". The same words as polycast_is_enabled in the runtime. */
-static int is_switched_off(void) {
-    const char *value = getenv("POLYCAST");
-    return value && (!strcasecmp(value, "off") || !strcmp(value, "0") || !strcasecmp(value, "no") ||
-                     !strcasecmp(value, "false"));
+/* Where this object is; NULL: nobody knows. */
+static const char *own_path(void) {
+    Dl_info self;
+    return dladdr((void *)&own_path, &self) ? self.dli_fname : NULL;
 }
 
 /* Opens doors/polycast-door-FAMILY.so beside this object. */
 static void *open_door(const char *family) {
-    Dl_info self;
     char path[4096];
-    if (!dladdr((void *)&open_door, &self) || !self.dli_fname) {
+    const char *own = own_path();
+    if (!own) {
         return NULL;
     }
-    const char *slash = strrchr(self.dli_fname, '/');
-    int folder_length = slash ? (int)(slash - self.dli_fname) : 1;
-    const char *folder = slash ? self.dli_fname : ".";
+    const char *slash = strrchr(own, '/');
+    int folder_length = slash ? (int)(slash - own) : 1;
+    const char *folder = slash ? own : ".";
     int length = snprintf(path, sizeof path, "%.*s/doors/polycast-door-%s.so", folder_length, folder, family);
     return length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
@@ -210,7 +197,7 @@ static void resolve(void) {
     *found.problem = '\0';
     struct served served = {.entries = found.stock};
     /* In a program with more rights than its user nothing from outside is opened. */
-    if (!is_switched_off() && getauxval(AT_SECURE) == 0) {
+    if (!is_off("POLYCAST") && getauxval(AT_SECURE) == 0) {
         found.standing = enter_door(&served);
     }
     /* Nothing is settled while there is no MPI: Python may open it later. */
@@ -228,7 +215,10 @@ static void resolve_for_call(void) {
         resolve();
         if (*found.problem && !is_said) {
             is_said = 1;
-            warn(found.problem);
+            /* All ranks have the same library, mostly. */
+            if (found.library.family || is_first_process()) {
+                say_warning(found.problem);
+            }
         }
     }
     pthread_mutex_unlock(&lock);
@@ -265,10 +255,18 @@ static struct verdict ask_all_ranks(void) {
     if (!find_handles(&found.library, &handles)) {
         return (struct verdict){.is_served = 0,
                                 .warning = "this MPI library has no MPI_COMM_WORLD where polycast looks for "
-                                           "it, so ranks cannot ask each other"};
+                                           "it, so ranks cannot ask each other",
+                                .why = "MPI's constants are not known"};
     }
     const int rank = number_of("PMPI_Comm_rank"), size = number_of("PMPI_Comm_size");
-    return vote(rank, size, least, found.standing, found.build_identity, found.problem);
+    char remedy[REMEDY_BYTES];
+    tell_remedy(remedy, sizeof remedy, own_path());
+    const struct waiting waiting = {rank, size, "ranks that run without polycast or are late", remedy};
+    patience_begins(&waiting);
+    const struct verdict verdict =
+        vote(rank, size, least, found.standing, found.build_identity, found.problem);
+    patience_ends();
+    return verdict;
 }
 
 static int has_begun;
@@ -286,22 +284,28 @@ void polycast_give_way(configure_function *configure, choice_function *choice) {
 }
 
 /* MPI has begun: all ranks settle whether polycast serves. With an MPI that is none of ours nothing can be asked, and
- * the first broadcast says so. */
+ * the first broadcast says so, unless somebody wants a report. */
 static void begin(void) {
     if (has_begun || getauxval(AT_SECURE) != 0) {
         return;
     }
     struct mpi_library library = find_mpi_library();
     if (!library.family) {
+        if (is_report_wanted()) {
+            resolve_for_call();
+        }
         return;
     }
     has_begun = 1;
     resolve();
     struct verdict verdict = ask_all_ranks();
     if (*verdict.warning) {
-        warn(verdict.warning);
+        say_warning(verdict.warning);
     }
     if (!verdict.is_served) {
+        if (number_of("PMPI_Comm_rank") == 0) {
+            say_nothing_is_served(verdict.why);
+        }
         const struct served stock = {.entries = found.stock};
         publish(&stock);
     } else if (now.begin) {
@@ -314,7 +318,7 @@ static void *next_function(const char *function) {
     const struct mpi_library unknown = {NULL, NULL};
     void *next = find_stock_function(&unknown, function);
     if (!next) {
-        warn_of_missing(function);
+        say_missing(function);
     }
     return next;
 }
@@ -370,6 +374,24 @@ POLYCAST_WINDOWS(MAKE_WINDOW)
     END_BY(MPI_##name)                                                                                       \
     END_BY(PMPI_##name)
 POLYCAST_ENDINGS(END)
+
+#define ABORT_BY(function, parameters, names)                                                                \
+    EXPORT int function parameters {                                                                         \
+        typedef int abort_function parameters;                                                               \
+        abort_function *stock = (abort_function *)next_function(#function);                                  \
+        if (!stock) {                                                                                        \
+            return ERROR_NO_FUNCTION;                                                                        \
+        }                                                                                                    \
+        void (*aborting)(void) = NOW(aborting);                                                              \
+        if (aborting) {                                                                                      \
+            aborting();                                                                                      \
+        }                                                                                                    \
+        return stock names;                                                                                  \
+    }
+#define ABORT(name, parameters, names)                                                                       \
+    ABORT_BY(MPI_##name, parameters, names)                                                                  \
+    ABORT_BY(PMPI_##name, parameters, names)
+POLYCAST_ABORTS(ABORT)
 
 #define ENTER(name, parameters, names, fits)                                                                 \
     EXPORT int PMPI_##name parameters {                                                                      \

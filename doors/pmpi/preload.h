@@ -33,6 +33,7 @@ struct served {
     choice_function *choice;
     void (*window_made)(void);
     int (*end)(ending_function *stock, void *comm);
+    void (*aborting)(void);  /* the program ends the job */
     void (*begin)(void);     /* called when MPI has begun and all ranks are served */
     uint64_t build_identity; /* polycast_build_identity() of the runtime behind the door */
 };

@@ -34,19 +34,22 @@ static void fill(int64_t words[WORDS], enum standing standing, uint64_t build_id
 
 /* The rank that a reason names says it, so that it is said once and with what that rank knows. */
 static struct verdict judge(const int64_t words[WORDS], int rank, const char *problem) {
-    struct verdict verdict = {.is_served = 0, .warning = ""};
+    struct verdict verdict = {.is_served = 0, .warning = "", .why = ""};
     const size_t room = sizeof verdict.warning;
     const int64_t me = rank;
     const int is_mixed = words[READY] != NOBODY;
     if (words[NO_DOOR] != NOBODY) {
+        verdict.why = "a rank has no door to its MPI";
         if (words[NO_DOOR] == me) {
             snprintf(verdict.warning, room, "rank %d has no door to its MPI (%s)", rank, problem);
         }
     } else if (words[OFF] != NOBODY) {
+        verdict.why = is_mixed ? "POLYCAST=off on some ranks" : "POLYCAST=off";
         if (is_mixed && words[OFF] == me) {
             snprintf(verdict.warning, room, "rank %d has POLYCAST=off and other ranks have not", rank);
         }
     } else if (words[IDENTITY] != NOBODY - words[COMPLEMENT]) {
+        verdict.why = "some ranks have another build of polycast";
         if (rank == 0) {
             snprintf(verdict.warning, room,
                      "some ranks have another build of polycast; install the same one on all nodes");
@@ -65,7 +68,7 @@ struct verdict vote(int rank, int size, least_function *least, enum standing sta
         return judge(mine, rank, problem);
     }
     if (size < 1 || least(mine, all, WORDS)) {
-        struct verdict verdict = {.is_served = 0};
+        struct verdict verdict = {.is_served = 0, .why = "the ranks could not ask each other"};
         snprintf(verdict.warning, sizeof verdict.warning,
                  "the ranks could not ask each other what serves them");
         return verdict;

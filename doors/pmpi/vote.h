@@ -14,6 +14,7 @@ enum standing {
 struct verdict {
     int is_served;     /* the same on all ranks */
     char warning[256]; /* what this rank is to say; empty on most ranks, and where all agree to be off */
+    const char *why;   /* not served: in a few words, on all ranks */
 };
 
 /* The smallest of each number on all ranks of MPI_COMM_WORLD, by MPI_Allreduce; 0, or an error. */

@@ -145,6 +145,14 @@ fn preload_after(others: &str, ours: &str) -> String {
     others.chain([ours]).collect::<Vec<_>>().join(":")
 }
 
+/// A value of LD_PRELOAD without polycast's object, wherever that is installed; `None` if it is not in it.
+pub fn preload_without_ours(value: &str) -> Option<String> {
+    let is_ours = |object: &&str| object.rsplit('/').next() == Some(PRELOAD);
+    let objects: Vec<&str> = value.split([':', ' ']).filter(|object| !object.is_empty()).collect();
+    let others: Vec<&str> = objects.iter().copied().filter(|object| !is_ours(object)).collect();
+    (others.len() < objects.len()).then(|| others.join(":"))
+}
+
 /// Where to look: the directory that the user named and no other, else beside the tool as installed, else as built.
 fn places(named: Option<OsString>, tool: &Path) -> Vec<PathBuf> {
     if let Some(named) = named {
@@ -202,6 +210,18 @@ mod tests {
         let mut variables = ["A", LD_PRELOAD].map(|name| (name.to_owned(), "/a.so".to_owned())).to_vec();
         Installation { library_directory: "/lib".into() }.preload_in(&mut variables).unwrap();
         assert_eq!(variables[1..], [(LD_PRELOAD.to_owned(), "/a.so:/lib/libpolycast-mpi.so".to_owned())]);
+    }
+
+    #[test]
+    fn what_others_preload_stays_where_polycast_is_left_out() {
+        for (value, others) in [
+            ("", None),
+            ("/a.so", None),
+            ("/x/libpolycast-mpi.so", Some("")),
+            ("/a.so /x/libpolycast-mpi.so:/b.so", Some("/a.so:/b.so")),
+        ] {
+            assert_eq!(preload_without_ours(value).as_deref(), others, "{value}");
+        }
     }
 
     #[test]

@@ -162,7 +162,8 @@ fn main() -> ExitCode {
         if commands::has_lost_reader(&*error) {
             return ExitCode::SUCCESS;
         }
-        let _ = writeln!(io::stderr(), "polycast: {error}");
+        // In one piece: others write there, too.
+        let _ = io::stderr().write_all(format!("polycast: {error}\n").as_bytes());
         ExitCode::from(commands::status::status_of(&*error))
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 17;
+pub const INTERFACE_VERSION: u32 = 18;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_GIVES_WAY`.

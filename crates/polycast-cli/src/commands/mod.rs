@@ -25,8 +25,9 @@ pub mod tune;
 
 use std::error::Error;
 use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -116,4 +117,21 @@ pub fn interruption() -> io::Result<Arc<AtomicBool>> {
 /// read it too. Results that come one after another are lines of their own instead.
 pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(document)? + "\n"))
+}
+
+/// As a shell has it: 128 + signal for a program that a signal ended.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_told_as_a_shell_tells_it() {
+        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), ExitCode::from(7));
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), ExitCode::from(137));
+    }
 }

@@ -1,20 +1,21 @@
 //! `polycast run`.
 
 mod print_env;
+mod watched;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
 
 use polycast_core::policy::Choice;
 
-use super::{Outcome, print};
+use super::{Outcome, exit_code, print};
 use crate::hosts;
-use crate::install::{Installation, LD_PRELOAD};
-use crate::mpi::{self, Allocation, Launch, Mpi, ProgramError};
+use crate::install::{self, Installation, LD_PRELOAD};
+use crate::mpi::{self, Allocation, Launch, Mpi, Part};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::numbers::whole;
 use crate::settings::{self, read_table};
@@ -70,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "words")]
     print_env: Option<Form>,
 
-    /// The program and its arguments
+    /// The program and its arguments; behind `:` another one of the same job, `-n N` before it
     #[arg(trailing_var_arg = true, value_name = "PROGRAM", required_unless_present = "print_env")]
     program: Vec<OsString>,
 }
@@ -81,27 +82,82 @@ Examples:
   polycast run --hosts n[0-7]:4 --report -- ./a.out
   polycast run -- ./a.out                 a batch job: a rank for each place
   polycast run -n 8 --mpi mpich --algorithm chain:segment=8KiB -- ./a.out
+  polycast run -n 1 --report -- ./a input : -n 7 ./b
   polycast run -n 8 --mpiexec-args '--bind-to core --report-bindings' -- ./a.out
 
 Under another launcher the environment is for the ranks only, not for itself:
   srun -n 64 env $(polycast run --print-env) ./a.out
   srun -n 64 \"$(polycast run --print-env=srun)\" ./a.out    (no commas in values)
-  eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (any values)";
+  eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (any values)
+Of several programs (MPMD) each needs it, but srun's --export is for all:
+  E=$(polycast run --print-env); mpiexec -n 1 env $E ./a : -n 7 env $E ./b
+  srun -n 8 \"$(polycast run --print-env=srun)\" --multi-prog FILE";
 
 /// Why a job without any number is not started.
 const NO_RANKS: &str = "expected a number of ranks: give -n N, --hosts or --hostfile. In a batch job (Slurm, PBS, LSF, Grid \
                         Engine) none is needed, but no variable of one is set here";
 
-/// Runs the verb. The launcher takes this process over, so its exit status and signals are those of the verb.
+/// Why several programs without numbers are not started.
+const NO_RANKS_OF_FIRST: &str =
+    "several programs (behind \":\") need a number of ranks each: polycast run -n 1 ./a : -n 3 ./b";
+
+/// Runs the verb. The launcher takes this process over, so its exit status and signals are those of the verb; where a report is wanted, it is
+/// watched.
 pub fn run(args: Args) -> Outcome {
     if let Some(form) = args.print_env {
         return print_environment(&args, form);
     }
+    let (program, further) = mpi::parts(&args.program).map_err(wrong)?;
+    let mut launch = placed(&args, further)?;
+    let programs: Vec<&OsString> =
+        [&program[0]].into_iter().chain(launch.further.iter().map(|part| &part.words[0])).collect();
+    // One that is not here may well exist on the hosts and only there.
+    let linked = mpi::abis_of(programs.iter().copied(), !launch.hosts.is_empty())?;
+    launch.require_known_hosts()?;
+    let mpi = Mpi::for_programs(args.mpi.as_deref(), &linked)?;
+    let unreported = Unreported::of(&programs);
+    launch.env = if args.off {
+        off()
+    } else {
+        let installation = Installation::find()?;
+        let first = linked.iter().flatten().next();
+        installation.require_door(first.copied().unwrap_or(mpi.family().into()))?;
+        environment_of_ranks(&args, &installation)?
+    };
+    launch.env.extend(settings::warn(&launch.env));
+    let mut command = mpi.command(&launch, &program);
+    let not_started = |error| format!("{}: could not be started: {error}", mpi.path().display());
+    if !args.report {
+        return Err(not_started(command.exec()).into());
+    }
+    let (status, is_reported) = watched::run(command).map_err(not_started)?;
+    if !is_reported {
+        // What cannot be said must not change how the job ended.
+        let _ = io::stderr().write_all(format!("polycast: report: {}\n", unreported.why(status)).as_bytes());
+    }
+    Ok(exit_code(status))
+}
+
+/// The variables that leave polycast out, also where a module or the site has it preloaded: with `off` alone a rank without it would be waited for.
+fn off() -> Vec<(String, String)> {
+    let preloaded = env::var(LD_PRELOAD).unwrap_or_default();
+    let preload = install::preload_without_ours(&preloaded).map(|others| (LD_PRELOAD.to_owned(), others));
+    [(settings::SWITCH.to_owned(), "off".to_owned())].into_iter().chain(preload).collect()
+}
+
+/// Where how many ranks are to run.
+fn placed(args: &Args, further: Vec<Part>) -> Result<Launch, Box<dyn std::error::Error>> {
     let given = hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())?;
+    let of_further: usize = further.iter().map(|part| part.ranks).sum();
+    if of_further > 0 && args.ranks.is_none() {
+        return Err(wrong(NO_RANKS_OF_FIRST));
+    }
     let has_hosts = given.is_some();
+    let all = args.ranks.map(|ranks| ranks + of_further);
     let mut launch = Launch {
         ranks: args.ranks,
-        hosts: given.map_or(Ok(Vec::new()), |given| hosts::place(&given, args.ranks))?,
+        further,
+        hosts: given.map_or(Ok(Vec::new()), |given| hosts::place(&given, all).map_err(wrong))?,
         extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default()).map_err(wrong)?,
         ..Launch::default()
     };
@@ -110,23 +166,38 @@ pub fn run(args: Args) -> Outcome {
     } else if args.ranks.is_none() && Allocation::of_this_process().is_none() {
         return Err(wrong(NO_RANKS));
     }
-    let linked = match mpi::abi_of(&args.program[0]) {
-        // It may well exist on the hosts and only there.
-        Err(ProgramError::NotFound { .. }) if has_hosts => None,
-        linked => linked?,
-    };
-    launch.require_known_hosts()?;
-    let mpi = Mpi::for_program(args.mpi.as_deref(), linked)?;
-    launch.env = if args.off {
-        vec![(settings::SWITCH.to_owned(), "off".to_owned())]
-    } else {
-        let installation = Installation::find()?;
-        installation.require_door(linked.unwrap_or(mpi.family().into()))?;
-        environment_of_ranks(&args, &installation)?
-    };
-    launch.env.extend(settings::warn(&launch.env));
-    let error = mpi.command(&launch, &args.program).exec();
-    Err(format!("{}: could not be started: {error}", mpi.path().display()).into())
+    Ok(launch)
+}
+
+/// What is known beforehand of why ranks may not report.
+struct Unreported {
+    statics: Vec<String>,
+    programs: String,
+}
+
+impl Unreported {
+    fn of(programs: &[&OsString]) -> Unreported {
+        let named = |program: &&OsString| Path::new(program).display().to_string();
+        let statics = programs.iter().filter(|program| mpi::is_static(program)).map(named).collect();
+        let all: Vec<String> = programs.iter().map(named).collect();
+        Unreported { statics, programs: all.join(", ") }
+    }
+
+    fn why(&self, status: ExitStatus) -> String {
+        let Unreported { statics, programs } = self;
+        if !statics.is_empty() {
+            let statics = statics.join(", ");
+            return format!(
+                "nothing is reported: {statics} is linked statically, and nothing can be preloaded into such a program: the stock MPI \
+                 serves every call"
+            );
+        }
+        let ending = if status.success() { String::new() } else { format!(" ({status})") };
+        format!(
+            "nothing is reported: no rank of {programs} came by with its MPI_Init and MPI_Finalize. It is no MPI program, or ended \
+             otherwise{ending}, or finds MPI's functions past what is preloaded (by handles of the MPI library from dlopen, RTLD_DEEPBIND)"
+        )
+    }
 }
 
 fn print_environment(args: &Args, form: Form) -> Outcome {

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::Version;
 use super::launch::{Launch, Load, option};
+use super::{Part, Version};
 
 /// The first MPICH that can be told to sleep when it makes no progress.
 const FIRST_WITH_PROGRESS_THROTTLE: Version = Version::new(4, 1, 0);
@@ -63,6 +63,11 @@ fn ranks(command: &mut Command, launch: &Launch) {
     for (name, value) in &launch.env {
         genv(command, name, value);
     }
+}
+
+/// Options before a program behind the first: what `-genv` and `-hosts` said before holds for it, too.
+pub(super) fn part(command: &mut Command, part: &Part) {
+    option(command, ["-n", &part.ranks.to_string()]);
 }
 
 fn genv(command: &mut Command, name: &str, value: &str) {

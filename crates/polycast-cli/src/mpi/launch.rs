@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use super::Allocation;
+use super::{Allocation, Part};
 use crate::hosts::{self, UnknownHosts};
 
 /// A job to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// Ranks in all, at least 1; `None`: as many as a batch job's allocation takes.
+    /// Ranks of the program, at least 1; `None`: as many as a batch job's allocation takes.
     pub ranks: Option<usize>,
+    /// The programs behind it, of a job of several; then its ranks are known.
+    pub further: Vec<Part>,
     /// Hosts with the ranks that each may take, in rank order. Empty: this machine, or the batch job's allocation.
     pub hosts: Vec<(String, usize)>,
     /// A program that stands in for ssh. It reaches hosts that are emulated on this machine, so all ranks share its
@@ -71,6 +73,11 @@ impl Launch {
         }
     }
 
+    /// Ranks in all, if that is known.
+    fn all_ranks(&self) -> Option<usize> {
+        Some(self.ranks? + self.further.iter().map(|part| part.ranks).sum::<usize>())
+    }
+
     /// What the launcher is to be told of cores and slots.
     pub(super) fn load(&self, surroundings: &Surroundings) -> Load {
         let outnumber_cores = self.is_oversubscribed(surroundings);
@@ -83,10 +90,10 @@ impl Launch {
     fn is_oversubscribed(&self, surroundings: &Surroundings) -> bool {
         let largest_host = self.hosts.iter().map(|(_, ranks)| *ranks).max();
         let ranks_on_one_machine = match largest_host {
-            _ if self.agent.is_some() => self.ranks.unwrap_or(0),
-            Some(ranks) => self.ranks.map_or(ranks, |all| ranks.min(all)),
+            _ if self.agent.is_some() => self.all_ranks().unwrap_or(0),
+            Some(ranks) => self.all_ranks().map_or(ranks, |all| ranks.min(all)),
             None if surroundings.allocation.is_some() => return false,
-            None => self.ranks.unwrap_or(0),
+            None => self.all_ranks().unwrap_or(0),
         };
         ranks_on_one_machine > surroundings.cores
     }

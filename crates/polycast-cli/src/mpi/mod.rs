@@ -11,6 +11,7 @@ mod allocation;
 mod hydra;
 mod launch;
 mod open_mpi;
+mod part;
 mod program;
 mod resolve;
 mod version;
@@ -22,7 +23,8 @@ use std::process::Command;
 
 pub use allocation::Allocation;
 pub use launch::Launch;
-pub use program::{Abi, ProgramError, abi_of, mapped_mpi};
+pub use part::{Part, abis_of, parts};
+pub use program::{Abi, ProgramError, abi_of, is_static, mapped_mpi};
 pub use resolve::{ResolveError, find_on_path};
 pub use version::Version;
 
@@ -111,7 +113,7 @@ impl Mpi {
         format!("{name} {}", self.version)
     }
 
-    /// The command that starts `program` (its name and arguments) as `launch` describes, from this process and machine.
+    /// The command that starts `program` (its name and arguments), and those behind it, as `launch` describes, from this process and machine.
     pub fn command(&self, launch: &Launch, program: &[OsString]) -> Command {
         self.command_in(&Surroundings::of_this_process(), launch, program)
     }
@@ -137,6 +139,14 @@ impl Mpi {
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         }
         command.args(&launch.extra).args(program);
+        for part in &launch.further {
+            command.arg(":");
+            match self.family() {
+                Family::OpenMpi => open_mpi::part(&mut command, launch, part),
+                Family::Mpich => hydra::part(&mut command, part),
+            }
+            command.args(&part.words);
+        }
         command
     }
 }

@@ -2,16 +2,18 @@
 
 use std::process::Command;
 
+use super::Part;
 use super::launch::{Launch, Load, option};
 
 /// Options of mpiexec of Open MPI up to 4.
 pub(super) fn orte(command: &mut Command, launch: &Launch, load: Load) {
+    let mca = parameter_of_all(launch);
     if let Some(agent) = &launch.agent {
-        option(command, ["--mca", "plm_rsh_agent"]);
+        option(command, [mca, "plm_rsh_agent"]);
         command.arg(agent);
     }
     if let Some(interface) = &launch.interface {
-        option(command, ["--mca", "oob_tcp_if_include", interface]);
+        option(command, [mca, "oob_tcp_if_include", interface]);
     }
     transports(command, launch, load);
     if !launch.hosts.is_empty() {
@@ -31,13 +33,14 @@ pub(super) fn prrte(command: &mut Command, launch: &Launch, load: Load) {
     }
     if launch.interface.is_some() {
         // From 5 on a UCX that finds a network is chosen before the TCP that was asked for.
-        option(command, ["--mca", "pml", "ob1"]);
+        option(command, [parameter_of_all(launch), "pml", "ob1"]);
     }
     transports(command, launch, load);
     if !launch.hosts.is_empty() {
         option(command, ["--host", &launch.host_list()]);
     }
-    let by = match launch.uniform_ranks_per_host() {
+    // Of several programs each would have so many.
+    let by = match launch.uniform_ranks_per_host().filter(|_| launch.further.is_empty()) {
         Some(ranks) => format!("ppr:{ranks}:node"),
         None => "slot".to_owned(),
     };
@@ -46,15 +49,21 @@ pub(super) fn prrte(command: &mut Command, launch: &Launch, load: Load) {
     placement(command, launch, load);
 }
 
+/// The option for a parameter of the launcher and of all ranks: of several programs, `--mca` is for the one that follows.
+fn parameter_of_all(launch: &Launch) -> &'static str {
+    if launch.further.is_empty() { "--mca" } else { "--gmca" }
+}
+
 /// What ranks use to talk, and how they wait.
 fn transports(command: &mut Command, launch: &Launch, load: Load) {
+    let mca = parameter_of_all(launch);
     if let Some(interface) = &launch.interface {
-        option(command, ["--mca", "btl", "tcp,self"]);
-        option(command, ["--mca", "btl_tcp_if_include", interface]);
+        option(command, [mca, "btl", "tcp,self"]);
+        option(command, [mca, "btl_tcp_if_include", interface]);
     }
     // Open MPI sees this by itself only where all ranks are on one host; emulated hosts look like many.
     if load.outnumber_cores {
-        option(command, ["--mca", "mpi_yield_when_idle", "1"]);
+        option(command, [mca, "mpi_yield_when_idle", "1"]);
     }
 }
 
@@ -67,6 +76,19 @@ fn placement(command: &mut Command, launch: &Launch, load: Load) {
     if let Some(ranks) = launch.ranks {
         option(command, ["-n", &ranks.to_string()]);
     }
+    variables(command, launch);
+}
+
+/// Options before a program behind the first: `-x` and `--host` hold for one program only.
+pub(super) fn part(command: &mut Command, launch: &Launch, part: &Part) {
+    if !launch.hosts.is_empty() {
+        option(command, ["--host", &launch.host_list()]);
+    }
+    option(command, ["-n", &part.ranks.to_string()]);
+    variables(command, launch);
+}
+
+fn variables(command: &mut Command, launch: &Launch) {
     for (name, value) in &launch.env {
         option(command, ["-x", &format!("{name}={value}")]);
     }

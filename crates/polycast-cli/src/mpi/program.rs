@@ -129,6 +129,12 @@ fn linked_mpi(program: &Path) -> io::Result<Option<Abi>> {
     Ok(names_in_listing(&list(&loader, program)?).find_map(Abi::of_soname))
 }
 
+/// Whether a program asks for no loader, which therefore preloads nothing into it. What is no program of this machine's kind does not count.
+pub fn is_static(name: &OsStr) -> bool {
+    let data = find_on_path(name).and_then(|path| fs::read(path).ok()).unwrap_or_default();
+    Dynamic::read(&data).is_ok_and(|dynamic| dynamic.loader.is_none())
+}
+
 /// What an ELF file says to the dynamic loader.
 #[derive(Default)]
 struct Dynamic {
@@ -223,6 +229,7 @@ mod tests {
         for content in [&b"#!/usr/bin/env python3\n"[..], b"", b"\x7fELF", &this[..1000]] {
             fs::write(&file, content).unwrap();
             assert_eq!(linked_mpi(&file).unwrap(), None);
+            assert!(!is_static(file.as_os_str()));
         }
     }
 }

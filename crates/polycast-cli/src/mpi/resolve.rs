@@ -82,6 +82,13 @@ impl Mpi {
         }
     }
 
+    /// The MPI for the programs of a job, of which these show what they are linked with: as for the first of them.
+    pub fn for_programs(asked: Option<&str>, linked: &[Option<Abi>]) -> Result<Mpi, ResolveError> {
+        let mpi = Self::for_program(asked, linked.iter().flatten().next().copied())?;
+        linked.iter().flatten().try_for_each(|linked| mpi.require_kinship(*linked))?;
+        Ok(mpi)
+    }
+
     /// The MPI for a program: the one that the user `asked` for, else that which the program is `linked` with, else
     /// the first mpiexec on PATH.
     pub fn for_program(asked: Option<&str>, linked: Option<Abi>) -> Result<Mpi, ResolveError> {
@@ -95,11 +102,16 @@ impl Mpi {
             }
             (None, None) => Self::default_on_path()?,
         };
-        match needed {
-            Some((linked, family)) if family != mpi.family() => {
-                Err(ResolveError::OtherFamily { linked, title: mpi.title() })
+        linked.map_or(Ok(()), |linked| mpi.require_kinship(linked))?;
+        Ok(mpi)
+    }
+
+    fn require_kinship(&self, linked: Abi) -> Result<(), ResolveError> {
+        match linked.family() {
+            Some(family) if family != self.family() => {
+                Err(ResolveError::OtherFamily { linked, title: self.title() })
             }
-            _ => Ok(mpi),
+            _ => Ok(()),
         }
     }
 

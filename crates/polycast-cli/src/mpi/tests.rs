@@ -17,6 +17,7 @@ fn line(mpi: &Mpi, surroundings: &Surroundings, launch: &Launch) -> String {
 fn emulated() -> Launch {
     Launch {
         ranks: Some(3),
+        further: vec![],
         hosts: ["h0", "h1", "h2"].map(|host| (host.to_owned(), 1)).into(),
         agent: Some("/opt/agent".into()),
         interface: Some("e0".into()),
@@ -63,6 +64,33 @@ fn mpich_across_emulated_hosts_throttles_where_it_can() {
     );
     let before_throttle = line(&mpi(Launcher::Hydra, (4, 0, 2)), &PLAIN, &emulated());
     assert!(!before_throttle.contains("THROTTLE"), "{before_throttle}");
+}
+
+/// One rank of a program and two of another.
+#[test]
+fn each_of_several_programs_has_the_variables() {
+    let further = vec![Part { ranks: 2, words: vec!["./b".into(), "1".into()] }];
+    let env = vec![("LD_PRELOAD".to_owned(), "/p.so".to_owned())];
+    let here = Launch { ranks: Some(1), further: further.clone(), env, ..Launch::default() };
+    for (launcher, expected) in [
+        (
+            Launcher::Orte,
+            "--gmca mpi_yield_when_idle 1 --oversubscribe --bind-to none -n 1 -x LD_PRELOAD=/p.so ./a.out 7 : \
+             -n 2 -x LD_PRELOAD=/p.so ./b 1",
+        ),
+        (
+            Launcher::Prrte,
+            "--gmca mpi_yield_when_idle 1 --map-by slot:oversubscribe --bind-to none -n 1 -x LD_PRELOAD=/p.so \
+             ./a.out 7 : -n 2 -x LD_PRELOAD=/p.so ./b 1",
+        ),
+        (Launcher::IntelHydra, "-n 1 -genv LD_PRELOAD /p.so ./a.out 7 : -n 2 ./b 1"),
+    ] {
+        assert_eq!(line(&mpi(launcher, (5, 0, 0)), &PLAIN, &here), expected);
+    }
+    let on_hosts = Launch { ranks: Some(1), further, ..emulated() };
+    let of_orte = line(&mpi(Launcher::Orte, (4, 1, 4)), &PLAIN, &on_hosts);
+    assert!(!of_orte.contains("--mca") && of_orte.contains("--gmca plm_rsh_agent /opt/agent"), "{of_orte}");
+    assert_eq!(of_orte.matches("--host h0:1,h1:1,h2:1").count(), 2, "{of_orte}");
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::mpi::Mpi;
 use super::report::Report;
@@ -152,6 +155,17 @@ impl Job {
         run(self.command(), self.limit)
     }
 
+    /// Starts it, and looks at nothing that it says. Who has seen enough ends it with [`end`].
+    pub fn start(&self) -> Child {
+        let mut command = self.command();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("timeout is there")
+    }
+
     /// Runs it to whatever end.
     pub fn finish(self) -> (ExitStatus, Output) {
         let _place = place();
@@ -221,6 +235,12 @@ pub fn wait_for(process: &mut Child, is_there: impl Fn() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// Asks what [`timeout`] began to end, with the ranks.
+pub fn end(process: &mut Child) {
+    kill(Pid::from_raw(process.id() as i32), Signal::SIGTERM).unwrap();
+    process.wait().unwrap();
 }
 
 impl Output {

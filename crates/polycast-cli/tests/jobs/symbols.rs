@@ -24,7 +24,7 @@ fn entry_points() -> impl Iterator<Item = String> {
     let forms = |line: &str| -> Vec<String> {
         let words: Vec<&str> = line.trim().split(['(', ',']).map(str::trim).collect();
         match words[..] {
-            ["BEGINNING", name, ..] => vec![name.to_owned()],
+            ["BEGINNING" | "ABORT", name, ..] => vec![name.to_owned()],
             ["FORMS", "ENTRY", name, nonblocking, ..] => {
                 let forms = [name.to_owned(), nonblocking.to_owned(), format!("{name}_init")];
                 let with_count = forms.clone().into_iter().filter(|_| name != "Barrier");

@@ -198,6 +198,48 @@ fn off_starts_the_program_without_polycast() {
     assert!(line.contains("-x POLYCAST=off") && !line.contains("LD_PRELOAD"), "{line}");
 }
 
+/// A site may preload it for all jobs, which not all hosts need have.
+#[test]
+fn off_takes_it_out_of_what_is_preloaded() {
+    let world = World::with_doors(&[]).launcher("mpiexec.openmpi", OPEN_MPI_4);
+    world.program("libmpi.so.40", None);
+    let mut command = world.polycast(&["run", "-n", "2", "--off", "--", "./program"]);
+    let preloaded = format!("/nowhere/site.so:{}", world.preload().display());
+    let assert = command.env("LD_PRELOAD", preloaded).assert().code(7);
+    let line = String::from_utf8(assert.get_output().stdout.clone()).unwrap().replace('\n', " ");
+    assert!(line.contains("-x LD_PRELOAD=/nowhere/site.so "), "{line}");
+}
+
+#[test]
+fn each_of_several_programs_gets_the_variables() {
+    let world = world();
+    world.program("libmpi.so.40", None);
+    let line = asked(&world, &["run", "-n", "1", "--", "./program", "0", ":", "-n", "3", "./program", "1"]);
+    let preload = format!("-x LD_PRELOAD={}", world.preload().display());
+    let (first, second) = line.split_once(" : ").unwrap();
+    assert!(first.contains("-n 1 ") && first.contains(&preload) && first.ends_with("./program 0"), "{line}");
+    assert!(
+        second.starts_with("-n 3 ") && second.contains(&preload) && second.ends_with("./program 1"),
+        "{line}"
+    );
+    let refused = |words: &[&str], status| error(&mut world.polycast(&[&["run"], words].concat()), status);
+    let said = refused(&["-n", "1", "--", "./program", ":", "./program"], 1);
+    assert!(said.contains("need a number of ranks each") && said.contains("found \"./program\""), "{said}");
+    let said = refused(&["--hosts", "localhost:4", "--", "./program", ":", "-n", "1", "./program"], 1);
+    assert!(said.contains("polycast run -n 1 ./a : -n 3 ./b"), "{said}");
+}
+
+/// Without an MPI nobody reports; the status is the launcher's.
+#[test]
+fn where_no_rank_reports_one_line_says_why() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let words = ["run", "-n", "2", "--mpi", "openmpi", "--report", "--", "./script"];
+    let said = error(&mut world.polycast(&words), 7);
+    assert!(said.starts_with("polycast: report: nothing is reported: no rank of ./script came by"), "{said}");
+    assert!(said.contains("(exit status: 7)"), "{said}");
+}
+
 #[test]
 fn what_is_wrong_is_said_before_anything_starts() {
     let world = world();

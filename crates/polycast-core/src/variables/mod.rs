@@ -12,7 +12,7 @@ pub use report_to::ReportTo;
 
 /// Words that switch on, in lower or upper case.
 pub const ON: [&str; 4] = ["on", "1", "yes", "true"];
-/// Words that switch off, in lower or upper case; doors/pmpi/preload.c has the same.
+/// Words that switch off, in lower or upper case; doors/pmpi/say.c has the same.
 pub const OFF: [&str; 4] = ["off", "0", "no", "false"];
 
 /// Whether a value switches on.

@@ -100,6 +100,18 @@ impl World {
 /// Collective over MPI_COMM_WORLD, whose `door` it is; once. Whether anything can be served: the same on all ranks, but for one on which
 /// MPI fails meanwhile. That one takes part, and gives MPI's error to its broadcasts.
 pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads: bool) -> bool {
+    // What goes wrong here is no matter of the others.
+    let _ = catch_unwind(|| {
+        report::began(size);
+        if rank == 0 {
+            report::warn_of_place();
+        }
+    });
+    if size == 1 {
+        // Nothing can be served, and nobody be asked; what was asked for is recorded all the same.
+        let _ = trace::begin(door, (rank, size), false, 0);
+        return false;
+    }
     let world = gather(door, rank, size, tag_most, has_threads);
     let is_served = !matches!(world, Ok(None));
     // Who begins twice has told nothing new.

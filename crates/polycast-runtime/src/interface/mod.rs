@@ -376,5 +376,14 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     });
 }
 
+/// The program calls MPI_Abort: says and writes what was asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_aborting(world_rank: c_int) {
+    guarded((), || {
+        trace::write_now();
+        report::aborting(world_rank as u32);
+    });
+}
+
 #[cfg(all(test, not(miri)))]
 mod header;

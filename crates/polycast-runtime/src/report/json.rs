@@ -18,6 +18,7 @@ struct Report {
     polycast: &'static str,
     summary: String,
     job: Option<Value>,
+    notes: Vec<String>,
     rank_0: Value,
     all_ranks: Option<Value>,
     multicast: Option<Map<String, Value>>,
@@ -48,6 +49,7 @@ impl Summary {
             polycast: env!("CARGO_PKG_VERSION"),
             summary: self.sentence(),
             job: self.job.map(of_job),
+            notes: self.notes.clone(),
             rank_0: with(
                 of_calls(self.broadcasts()),
                 json!({

@@ -26,17 +26,20 @@ mod tests;
 mod text;
 mod untimed;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, TryLockError};
 
 use polycast_core::network::Network;
+use polycast_core::variables::ReportTo;
 
 pub use self::log::Log;
+pub use self::publish::warn_of_place;
 pub use self::record::{Dropped, Found, Multicast, nanos};
 use self::record::{Job, Record};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
 use crate::machine;
 use crate::of_process::{Shared, of_process};
+use crate::{say, settings};
 
 of_process! {
     static RECORD: Mutex<Option<Record>> = Mutex::new(None);
@@ -44,6 +47,27 @@ of_process! {
 
 fn with_record<R>(change: impl FnOnce(&mut Record) -> R) -> R {
     RECORD.change(|record| change(record.get_or_insert_default()))
+}
+
+/// MPI has begun with so many ranks in MPI_COMM_WORLD.
+pub fn began(ranks: usize) {
+    with_record(|record| record.world_ranks = ranks);
+}
+
+/// This rank of MPI_COMM_WORLD calls MPI_Abort, and the others may not come to say anything any more. Local.
+pub fn aborting(rank: u32) {
+    // The thread that calls it may be within a report: of a signal, for example.
+    let is_free = RECORD.with(|record| !matches!(record.try_lock(), Err(TryLockError::WouldBlock)));
+    let to = settings::report_to();
+    if !is_free || to == ReportTo::Nowhere {
+        return;
+    }
+    let summary = with_record(|record| Summary::alone(record));
+    say::text(&format!("polycast: report: rank {rank} calls MPI_Abort; its own numbers:\n"));
+    match rank {
+        0 => summary.publish(),
+        _ => say::text(&format!("polycast: report: {}\n", summary.sentence_of(rank))),
+    }
 }
 
 /// A communicator has its rules.

@@ -4,7 +4,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use polycast_core::variables::ReportTo;
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 
 use super::summary::Summary;
 use crate::{say, settings};
@@ -35,8 +35,41 @@ impl Summary {
     }
 }
 
-/// A pipe that nobody reads is an error and no reason to wait.
+/// Says when MPI begins that the report could not be written when it ends. To be called on rank 0.
+pub fn warn_of_place() {
+    if let ReportTo::File(name) = settings::report_to() {
+        let file = settings::expand(&name);
+        if let Err(error) = can_be_written(Path::new(&file)) {
+            say::text(&format!("polycast: warning: report {file}: {error}; it will be a sentence here\n"));
+        }
+    }
+}
+
+fn can_be_written(file: &Path) -> io::Result<()> {
+    if file.exists() {
+        return Ok(rustix::fs::access(file, Access::WRITE_OK)?);
+    }
+    settings::can_be_written_in(
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    )
+}
+
+/// Of jobs that write the same file one is there in the end, whole.
 fn write(file: &str, text: &str) -> io::Result<()> {
+    let path = Path::new(file);
+    let is_plain = path.symlink_metadata().map_or(true, |known| known.is_file());
+    if is_plain && let Some(name) = path.file_name() {
+        let beside = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+        if write_to(&beside, text).and_then(|()| std::fs::rename(&beside, path)).is_ok() {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(&beside);
+    }
+    write_to(path, text)
+}
+
+/// A pipe that nobody reads is an error and no reason to wait.
+fn write_to(file: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
     options.open(file)?.write_all(text.as_bytes())
@@ -55,5 +88,16 @@ mod tests {
         write(&at("report.json"), "a longer text").unwrap();
         write(&at("report.json"), "x").unwrap();
         assert_eq!(std::fs::read_to_string(at("report.json")).unwrap(), "x");
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["report.json"], "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_known_beforehand() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = |name: &str| can_be_written(&folder.path().join(name)).map_err(|error| error.kind());
+        assert_eq!(known("report.json"), Ok(()));
+        assert_eq!(known("none/report.json"), Err(io::ErrorKind::NotFound));
+        assert!(can_be_written(Path::new("report.json")).is_ok() && !Path::new("report.json").exists());
     }
 }

@@ -144,6 +144,8 @@ const MAX_CHOICES: usize = 16;
 #[derive(Default)]
 pub struct Record {
     pub job: Option<Job>,
+    /// In MPI_COMM_WORLD; 0: MPI has not begun.
+    pub world_ranks: usize,
     pub attached: u64,
     pub released: u64,
     /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.

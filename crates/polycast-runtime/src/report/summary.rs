@@ -3,6 +3,7 @@ use polycast_core::collective::Collective;
 use super::record::{Asked, Calls, Count, Found, Job, Record};
 use super::sizes::{By, CLASSES, bounds};
 use super::untimed::{LEFT, UNSERVED};
+use crate::machine;
 
 /// What is to be said when MPI ends: numbers of this rank, and sums over all ranks.
 pub struct Summary {
@@ -22,6 +23,8 @@ pub struct Summary {
     pub found: Vec<Found>,
     pub attached: u64,
     pub released: u64,
+    /// What else somebody may want to know who looks at it.
+    pub notes: Vec<String>,
     /// `None` if not all ranks take part. Then multicast's numbers are this rank's, too.
     pub all_ranks: Option<AllRanks>,
 }
@@ -87,8 +90,14 @@ impl Summary {
             found: record.found.iter().cloned().collect(),
             attached: record.attached,
             released: record.released,
+            notes: alone_where_others_were_expected(record.world_ranks).into_iter().collect(),
             all_ranks: is_sum.then_some(all_ranks),
         }
+    }
+
+    /// Of this rank, which asks no other.
+    pub fn alone(record: &Record) -> Summary {
+        Summary::of(record, |_| false)
     }
 
     /// Of broadcasts.
@@ -139,6 +148,22 @@ impl CallsOf {
     pub fn were_any(&self) -> bool {
         !self.served.is_empty() || !self.left.is_empty()
     }
+}
+
+/// How many processes a launcher has started for the job that this one is in.
+const STARTED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NPROCS"];
+
+/// Whether this process is alone in its MPI_COMM_WORLD where its launcher has started several: each of them does the whole work then.
+fn alone_where_others_were_expected(world_ranks: usize) -> Option<String> {
+    let value = |name: &&str| machine::variable(name)?.to_str()?.parse::<usize>().ok();
+    let (name, started) = STARTED.iter().find_map(|name| Some((name, value(name)?)))?;
+    (world_ranks == 1 && started > 1).then(|| {
+        format!(
+            "MPI_COMM_WORLD has one rank, and {name} says {started}: each of {started} processes is alone and does \
+             the whole work, unless that is meant. The launcher does not fit the MPI: take the MPI's own mpiexec, \
+             or with Slurm srun --mpi=pmix or --mpi=pmi2"
+        )
+    })
 }
 
 fn sizes_of(calls: &Calls) -> Vec<SizeClass> {

@@ -10,9 +10,17 @@ use super::summary::{CallsOf, SizeClass, Summary};
 /// Algorithms that the sentence names.
 const MAX_NAMED: usize = 3;
 
+/// Where calls may be that a program made all the same.
+const PAST: &str = "; calls by handles of the MPI library (dlsym, RTLD_DEEPBIND) go past it";
+
 impl Summary {
     /// What happened, for a person: to broadcasts, and to what else was served.
     pub fn sentence(&self) -> String {
+        self.sentence_of(0)
+    }
+
+    /// The same of another rank's numbers.
+    pub fn sentence_of(&self, rank: u32) -> String {
         let is_told = |calls: &&CallsOf| match calls.collective {
             Collective::Broadcast => calls.were_any(),
             _ => !calls.served.is_empty(),
@@ -22,8 +30,16 @@ impl Summary {
             _ => calls.sentence(),
         };
         let sentences: Vec<String> = self.calls.iter().filter(is_told).map(sentence).collect();
+        let left = Count::sum(self.calls.iter().map(CallsOf::all_left));
         match sentences[..] {
-            [] => "rank 0 called no MPI_Bcast that polycast could serve".to_owned(),
+            [] if left.calls > 0 => {
+                let calls = counted(left.calls, "call", "calls");
+                format!("served none of {calls} of collectives: all were left to the MPI")
+            }
+            [] if !self.unserved.is_empty() => {
+                format!("rank {rank} called no collective that polycast could serve")
+            }
+            [] => format!("rank {rank} called no collective that came by polycast{PAST}"),
             _ => sentences.join("; "),
         }
     }
@@ -81,6 +97,7 @@ impl Summary {
     /// The report as lines.
     pub fn text(&self) -> String {
         let mut lines = vec![self.sentence()];
+        lines.extend(self.notes.iter().cloned());
         for of in &self.calls {
             for (reason, count) in &of.left {
                 let calls = of.counted(count.calls);

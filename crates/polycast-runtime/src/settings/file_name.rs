@@ -1,5 +1,18 @@
 //! Names of files that tell hosts, jobs and processes apart.
 
+use std::io;
+use std::path::Path;
+
+use rustix::fs::Access;
+
+/// Accepts a folder in which this process may make files.
+///
+/// # Errors
+/// Why it may not.
+pub fn can_be_written_in(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
 /// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
 pub fn expand(name: &str) -> String {
     let mut expanded = String::new();

@@ -4,7 +4,7 @@ mod file_name;
 mod job;
 mod loaded;
 
-pub use file_name::expand;
+pub use file_name::{can_be_written_in, expand};
 pub use job::{Current, NetworkSetting, Rules, Settings, check_any_settings};
 pub use loaded::Loaded;
 

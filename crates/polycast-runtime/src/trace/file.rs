@@ -16,10 +16,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Rank 0 says at once where nothing can be written; what goes wrong on others alone they say in the end.
     pub fn new(folder: &str, rank: u32) -> Place {
         let folder = settings::expand(folder);
-        // What keeps it from being made keeps the file from being written, which is said then.
-        let _ = std::fs::create_dir_all(&folder);
+        let made =
+            std::fs::create_dir_all(&folder).and_then(|()| settings::can_be_written_in(folder.as_ref()));
+        if let (Err(error), 0) = (made, rank) {
+            say::text(&format!("polycast: warning: trace {folder}: {error}; no trace will be kept there\n"));
+        }
         let name = Path::new(&folder).join(format!("rank-{rank:06}.trace"));
         let name = CString::new(name.into_os_string().into_encoded_bytes()).unwrap_or_default();
         Place { name, process: std::process::id() }
@@ -53,10 +57,25 @@ impl Tracer {
 
     /// The same once and for all. What goes wrong is said.
     pub fn write_at_end(&self, ending: Ending) {
+        if !self.is_written.load(Ordering::Acquire) && self.is_of_another_job() {
+            let name = self.place.name.to_string_lossy();
+            say::text(&format!(
+                "polycast: warning: trace {name}: another job has written it since this one began, and it is \
+                 replaced; %p or %j in the name of the folder keeps jobs apart\n"
+            ));
+        }
         if let Err(error) = self.write(ending) {
             let name = self.place.name.to_string_lossy();
             say::text(&format!("polycast: warning: trace {name}: {error}; nothing of this rank is kept\n"));
         }
         self.is_written.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody else has written the file since MPI began here: with the same settings, beside this job.
+    fn is_of_another_job(&self) -> bool {
+        let is_own_process = std::process::id() == self.place.process;
+        let Ok(file) = rustix::fs::stat(&self.place.name) else { return false };
+        let changed_ns = i128::from(file.st_mtime) * 1_000_000_000 + i128::from(file.st_mtime_nsec);
+        is_own_process && changed_ns > i128::from(self.began_1970_ns)
     }
 }

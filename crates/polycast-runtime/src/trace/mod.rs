@@ -36,6 +36,8 @@ pub struct Tracer {
     recorder: Recorder,
     /// The same time twice: events are stamped by the distance to it.
     epoch: (Instant, u64),
+    /// When MPI began, on the clock of files.
+    began_1970_ns: u64,
     place: Place,
     /// The file is complete: what ends the process later changes nothing.
     is_written: AtomicBool,
@@ -75,6 +77,8 @@ pub fn begin(
             all.map(|told| ((told >> 64) as u64, told as u64)).unzip();
         job = of_jobs.first().copied().unwrap_or(0);
         clocks = Some(Clocks::new(*door, rank as u32, &of_ranks, first_tag));
+    } else if ranks == 1 {
+        job = identity[1];
     }
     // What goes wrong here is no matter of the others.
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -98,6 +102,13 @@ pub fn end() {
         tracer.recorder.clock(clock, true);
     }
     tracer.write_at_end(Ending::Finalized);
+}
+
+/// The process is about to end without [`end`]: writes the file. Local.
+pub fn write_now() {
+    if let Some(tracer) = tracer() {
+        tracer.write_at_end(Ending::Exited);
+    }
 }
 
 /// A call went to the MPI for this reason although no communicator was asked.
@@ -129,6 +140,7 @@ fn clock_identity() -> u64 {
 impl Tracer {
     fn new(folder: &str, (rank, ranks): (u32, u32), job: u64, clock: u64, clocks: Option<Clocks>) -> Tracer {
         let epoch = (machine::now(), machine::monotonic_nanos());
+        let began_1970_ns = machine::nanos_since_1970();
         let about = About {
             rank,
             ranks,
@@ -136,7 +148,7 @@ impl Tracer {
             clock,
             process: std::process::id(),
             began_ns: epoch.1,
-            began_1970_ns: machine::nanos_since_1970(),
+            began_1970_ns,
             host: &machine::host().0,
             program: &machine::program(),
             polycast: env!("CARGO_PKG_VERSION"),
@@ -146,6 +158,7 @@ impl Tracer {
         Tracer {
             recorder: Recorder::new(&about, EVENTS),
             epoch,
+            began_1970_ns,
             place: Place::new(folder, rank),
             is_written: AtomicBool::new(false),
             groups: Mutex::new(HashMap::new()),

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use polycast_core::topology::{MAX_HOSTS, expand_hostlist, hostlist};
 use polycast_lab::{Lab, Lifetime};
 
 use super::Shape;
-use crate::commands::Outcome;
+use crate::commands::{Outcome, exit_code};
 use crate::hosts;
 use crate::install::{InstallError, Installation};
-use crate::mpi::{self, Abi, Launch, Mpi};
+use crate::mpi::{self, Abi, Launch, Mpi, Part};
 use crate::network::{self, KnownParameters, NoTopology};
 use crate::numbers::whole;
 use crate::settings;
@@ -52,22 +52,24 @@ pub struct Args {
     no_topology: NoTopology,
     #[command(flatten)]
     parameters: KnownParameters,
-    /// The program and its arguments
+    /// The program and its arguments; behind `:` another one of the same job, `-n N` before it
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     program: Vec<OsString>,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let linked = mpi::abi_of(&args.program[0])?;
-    let mpi = Mpi::for_program(args.mpi.as_deref(), linked)?;
+    let (program, further) = mpi::parts(&args.program)?;
+    let linked =
+        mpi::abis_of([&program[0]].into_iter().chain(further.iter().map(|part| &part.words[0])), false)?;
+    let mpi = Mpi::for_programs(args.mpi.as_deref(), &linked)?;
     let installation = match args.polycast {
-        true => Some(installation_for(linked.unwrap_or(mpi.family().into()))?),
+        true => Some(installation_for(linked.into_iter().flatten().next().unwrap_or(mpi.family().into()))?),
         false => None,
     };
     let warned = settings::warn(&args.variables);
-    let lab = lab_for(args)?;
-    let mut command = launch(args, &mpi, installation.as_ref(), &lab, warned)?;
+    let lab = lab_for(args, &further)?;
+    let mut command = launch(args, (program, further), &mpi, installation.as_ref(), &lab, warned)?;
     if args.lab.is_some() {
         // Nothing is to be removed afterwards: the command takes this process over, with the signals that it gets.
         let error = command.exec();
@@ -77,26 +79,32 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// The lab that is named, or one that lives as long as this process.
-fn lab_for(args: &Args) -> Result<Lab, Box<dyn std::error::Error>> {
+fn lab_for(args: &Args, further: &[Part]) -> Result<Lab, Box<dyn std::error::Error>> {
     if let Some(name) = &args.lab {
         return Ok(Lab::open(name)?);
     }
     let mut spec = args.shape.spec();
     if spec.hosts.is_none() && spec.topology.is_none() {
-        spec.hosts = Some(args.ranks.div_ceil(args.ranks_per_host));
+        spec.hosts = Some(all_ranks(args, further).div_ceil(args.ranks_per_host));
     }
     Ok(Lab::up(&spec.plan()?, None, Lifetime::Caller)?)
+}
+
+fn all_ranks(args: &Args, further: &[Part]) -> usize {
+    args.ranks + further.iter().map(|part| part.ranks).sum::<usize>()
 }
 
 /// mpiexec on the first host, with ranks on the first hosts that are needed, in the order of the lab or of `--on`.
 fn launch(
     args: &Args,
+    (program, further): (Vec<OsString>, Vec<Part>),
     mpi: &Mpi,
     installation: Option<&Installation>,
     lab: &Lab,
     warned: Option<(String, String)>,
 ) -> Result<Command, Box<dyn std::error::Error>> {
-    let hosts = place(&hosts_for(lab, args.on.as_ref()).map_err(wrong)?, args.ranks, args.ranks_per_host)
+    let ranks = all_ranks(args, &further);
+    let hosts = place(&hosts_for(lab, args.on.as_ref()).map_err(wrong)?, ranks, args.ranks_per_host)
         .map_err(wrong)?;
     let first = hosts[0].0.clone();
     // Other hosts do not see this environment, so its settings are sent along.
@@ -111,13 +119,14 @@ fn launch(
     network::tell_of_lab(&mut env, lab);
     let launch = Launch {
         ranks: Some(args.ranks),
+        further,
         hosts,
         agent: Some(lab.agent()),
         interface: Some(lab.interface().to_owned()),
         env,
         extra: shell_words::split(args.mpiexec_args.as_deref().unwrap_or_default())?,
     };
-    let mut command = lab.on_host(&first, &mpi.command(&launch, &args.program))?;
+    let mut command = lab.on_host(&first, &mpi.command(&launch, &program))?;
     // In the lab of an ordinary user everybody is root, but can do no more than that user.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     Ok(command)
@@ -182,12 +191,6 @@ pub fn parse_variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// As a shell has it: 128 + signal for a program that a signal ended.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,11 +216,5 @@ mod tests {
         let hosts = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(place(&hosts, 3, 2), Ok(vec![("a".into(), 2), ("b".into(), 1)]));
         assert!(place(&hosts, 7, 2).unwrap_err().contains("--ranks-per-host 3"));
-    }
-
-    #[test]
-    fn a_signal_is_told_as_a_shell_tells_it() {
-        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), ExitCode::from(7));
-        assert_eq!(exit_code(ExitStatus::from_raw(9)), ExitCode::from(137));
     }
 }

@@ -5,7 +5,7 @@ use crate::network::Variables;
 /// How the variables are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
-    /// Words without quotes: srun … env $(polycast run --print-env) ./a.out
+    /// Words without quotes: srun … env $(polycast run --print-env) ./a.out; before each program of several
     Words,
     /// Words with quotes, for any value: eval "srun … env $(polycast run --print-env=sh) ./a.out"
     Sh,
