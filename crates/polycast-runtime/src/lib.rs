@@ -41,6 +41,7 @@ mod interface;
 mod left;
 mod machine;
 mod messages;
+mod mismatch;
 mod multicast;
 mod node_memory;
 mod of_process;

@@ -154,7 +154,10 @@ impl DynamicBroadcast {
         }
         Ok(match self.stage {
             Stage::Over if self.total == self.call.bytes.0 => Progress::Done,
-            Stage::Over => Progress::Failed(Failure::Size),
+            Stage::Over => {
+                shared.told = Some(self.total);
+                Progress::Failed(Failure::Size)
+            }
             _ => Progress::Pending,
         })
     }
