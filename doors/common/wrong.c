@@ -67,7 +67,9 @@ static int call_alone(const struct call *call, const struct part *part, struct w
     if (call->blocks) {
         mine.receive.count = call->send.count;
     }
-    if (wrong.place) {
+    if (call->collective == POLYCAST_BROADCAST) {
+        /* All of it is one. */
+    } else if (wrong.place) {
         void **other = call->collective == POLYCAST_SCATTER ? &mine.send.buffer : &mine.receive.buffer;
         *other = call->collective == POLYCAST_SCATTER ? call->receive.buffer : call->send.buffer;
     } else if (!part->sent && !part->is_in_place) {

@@ -16,7 +16,7 @@ pub fn say_sizes(call: &Call, rank: Rank, told: Option<u64>) {
 
 fn text(call: &Call, rank: Rank, told: Option<u64>) -> String {
     let (function, bytes) = (call.collective.function(), call.bytes.0);
-    let other = told.map_or("another number".to_owned(), |told| told.to_string());
+    let other = told.map_or("another size".to_owned(), |told| format!("{told} bytes"));
     format!(
         "polycast: error: {function}: rank {rank} calls with blocks of {bytes} bytes, another rank with blocks of {other}. \
          MPI forbids that, and the call ends with MPI_ERR_TRUNCATE where data would be missing. Some MPIs tolerate it: \
@@ -36,7 +36,7 @@ mod tests {
         let call = Call { collective: Collective::Gather, bytes: Bytes(8) };
         let said = text(&call, Rank(2), Some(4));
         assert!(said.starts_with("polycast: error: MPI_Gather: rank 2 calls with blocks of 8 bytes,"), "{said}");
-        assert!(said.contains("another rank with blocks of 4."), "{said}");
+        assert!(said.contains("another rank with blocks of 4 bytes."), "{said}");
         assert!(said.contains("POLYCAST=off"), "{said}");
     }
 }
