@@ -35,7 +35,10 @@ mod tests {
     fn both_sizes_are_named() {
         let call = Call { collective: Collective::Gather, bytes: Bytes(8) };
         let said = text(&call, Rank(2), Some(4));
-        assert!(said.starts_with("polycast: error: MPI_Gather: rank 2 calls with blocks of 8 bytes,"), "{said}");
+        assert!(
+            said.starts_with("polycast: error: MPI_Gather: rank 2 calls with blocks of 8 bytes,"),
+            "{said}"
+        );
         assert!(said.contains("another rank with blocks of 4 bytes."), "{said}");
         assert!(said.contains("POLYCAST=off"), "{said}");
     }

@@ -38,3 +38,4 @@ mod topology_jobs;
 mod traced;
 mod tune;
 mod verbs;
+mod wrong;
