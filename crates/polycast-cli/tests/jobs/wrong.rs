@@ -88,10 +88,11 @@ fn contributions_are_made_in_ones_own_way(mpi: Mpi) {
     }
     if mpi == Mpi::OpenMpi {
         let tolerant = || job("alias").variable("OMPI_MCA_mpi_param_check", "0");
-        let stock = tolerant().run().expect_ok("collective_contributions");
+        tolerant().run().expect_ok("collective_contributions");
         let output = by_table(tolerant()).run().expect_ok("collective_contributions");
         expect_served(&output, Collective::Reduce, "cells");
-        assert_eq!(output.lines_of("LAST"), stock.lines_of("LAST"));
+        // As in place: Open MPI's own result is something else.
+        assert_eq!(output.lines_of("LAST"), [format!("LAST {}", 599 + 600 + 601)]);
     }
 }
 
