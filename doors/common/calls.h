@@ -94,8 +94,7 @@ static __attribute__((noinline)) struct communicator *known_from_now_on(const st
     return is_left ? NULL : door_communicator(call->comm);
 }
 
-/* A communicator that is new; NULL: it stays so, and the call is left to stock. What stock would refuse on this rank alone does not come here: it
- * would be counted on this rank alone. */
+/* A communicator that is new; NULL: it stays so, and the call is left to stock. */
 static __attribute__((noinline)) struct communicator *attached_now(const struct call *call, enum when when,
                                                                    size_t bytes, struct communicator *state) {
     if (when == NOW && is_left_at_first(state, call->collective, bytes)) {
@@ -105,6 +104,7 @@ static __attribute__((noinline)) struct communicator *attached_now(const struct 
     if (when == AHEAD && __atomic_load_n(&door_attaches_together, __ATOMIC_RELAXED)) {
         return NULL;
     }
+    door_end_of_wrong(call, state, bytes);
     state = door_attach(state);
     if (state && !state->runtime) {
         count_left(when, call->collective, state->left_because, bytes);
@@ -113,8 +113,8 @@ static __attribute__((noinline)) struct communicator *attached_now(const struct 
     return state;
 }
 
-/* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
- * for stock, and not counted. */
+/* How the runtime serves this call; NULL if it is left to stock. Arguments by which this rank does not know what the others call (a root, a count or a
+ * type that is none) are for stock, which refuses them at once, and not counted. */
 static inline struct polycast_plan *plan_for(const struct call *call, enum when when, MPI_Op op,
                                              struct reduction *reduction, size_t *bytes,
                                              struct communicator **state, struct outcome *outcome) {
@@ -153,10 +153,7 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
     if (is_attached && passes((*state)->runtime, call->collective, *bytes)) {
         return NULL;
     }
-    /* From here on calls are counted. */
-    if (door_refuses(call, *state)) {
-        return NULL;
-    }
+    /* From here on calls are counted, also those in which something is wrong to this rank alone: the others make them. */
     if (is_attached && !reduction && is_steady((*state)->runtime, call->collective, *bytes)) {
         return NULL;
     }

@@ -2,19 +2,11 @@
  * A collective in MPI's words, as stretches of bytes for the runtime: where they lie, whether they must be packed or copied, and
  * what is said of errors.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "service.h"
-
-/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
- * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
-static int is_committed(MPI_Datatype type) {
-    char nothing[1];
-    int position = 0;
-    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, door_private) == MPI_SUCCESS &&
-           PMPI_Pack(nothing, 0, type, nothing, 0, &position, door_private) == MPI_SUCCESS;
-}
 
 int door_reports_errors = 1;
 
@@ -29,6 +21,22 @@ static int report_error(MPI_Comm comm, int error) {
         PMPI_Comm_call_errhandler(comm, error);
     }
     return error;
+}
+
+/* The program's own call, and both sizes, for MPI's error names neither. */
+static void say_lengths(const struct call *call, const struct communicator *state, size_t given,
+                        size_t room) {
+    static const char *const names[] = {"Bcast",    "Scatter", "Gather", "Allgather",
+                                        "Alltoall", "Barrier", "Reduce", "Allreduce"};
+    static int is_said;
+    if (!__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) {
+        fprintf(
+            stderr,
+            "polycast: error: MPI_%s%s: rank %d has %zu bytes for a block of %zu bytes. MPI wants them to be "
+            "equal; where there is less room the call ends with an error. Some MPIs tolerate it: "
+            "POLYCAST=off leaves all calls to the MPI\n",
+            names[call->collective & 7], call->blocks ? "v" : "", state->rank, given, room);
+    }
 }
 
 MPI_Count door_count_of(const struct blocks *blocks, int rank) {
@@ -97,37 +105,6 @@ static struct part part_of(const struct call *call, const struct communicator *s
     return part;
 }
 
-/* Whether elements of this type begin where the buffer does, so that NULL cannot be where they are. */
-static int begins_at_buffer(MPI_Datatype type) {
-    MPI_Aint true_lower, true_extent;
-    return PMPI_Type_get_true_extent(type, &true_lower, &true_extent) == MPI_SUCCESS && true_lower == 0;
-}
-
-/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. Of no elements a rank need not say where
- * they are: its own block of an MPI_Allgatherv may be empty. */
-static int is_wrong(const struct data *data) {
-    if (data->buffer == MPI_IN_PLACE || data->count < 0 || data->type == MPI_DATATYPE_NULL) {
-        return 1;
-    }
-    const int is_missing = !data->buffer && data->count > 0;
-    if (door_is_named_type(data->type)) {
-        return is_missing;
-    }
-    return !is_committed(data->type) || (is_missing && begins_at_buffer(data->type));
-}
-
-int door_refuses(const struct call *call, const struct communicator *state) {
-    const struct part part = part_of(call, state);
-#ifdef OPEN_MPI
-    int minds_one_place = call->collective == POLYCAST_REDUCE || call->collective == POLYCAST_ALLREDUCE;
-#else
-    int minds_one_place = 1;
-#endif
-    const void *marked = call->collective == POLYCAST_SCATTER ? call->receive.buffer : call->send.buffer;
-    return (part.sent && is_wrong(&call->send)) || (part.received && is_wrong(&call->receive)) ||
-           (part.is_in_place && minds_one_place && marked != MPI_IN_PLACE);
-}
-
 /* MPI's own packing reads and writes any memory that the program may give to MPI. */
 static int copy_elements(enum direction direction, const struct stretch *stretch, MPI_Aint first,
                          MPI_Count count, char *bytes) {
@@ -149,9 +126,28 @@ static int copy_elements(enum direction direction, const struct stretch *stretch
                                   : door_copy(stretch->memory, first_byte, bytes, length);
 }
 
+/* How many of a block's elements are the program's, on a rank whose own block is shorter than it says itself: `own` bytes. So are others' then,
+ * unless they have bytes beyond; what nobody sent is not written. */
+static MPI_Count elements_that_came(const struct stretch *stretch, int block, MPI_Count count,
+                                    const char *copy) {
+    const MPI_Count size = stretch->element.size, shorter = ((MPI_Count)stretch->own + size - 1) / size;
+    if (count <= shorter || stretch->blocks) {
+        return block == stretch->rank && count > shorter ? shorter : count;
+    }
+    for (size_t at = stretch->own; at < stretch->bytes && block != stretch->rank; at++) {
+        if (copy[at]) {
+            return count;
+        }
+    }
+    return shorter;
+}
+
 /* Blocks between the program's memory and their copy. Of elements that do not fit a block, nothing is said here. What they leave of a
  * block is zero in the copy: other ranks get it. */
 static int copy_blocks(enum direction direction, const struct stretch *stretch, int first, int number) {
+    if (stretch->is_nothing) {
+        return MPI_SUCCESS;
+    }
     /* Wrong elements may have no bytes. */
     MPI_Count size = stretch->element.size, fitting = size > 0 ? (MPI_Count)stretch->bytes / size : 0;
     int error = MPI_SUCCESS;
@@ -161,6 +157,9 @@ static int copy_blocks(enum direction direction, const struct stretch *stretch, 
                                       : (MPI_Aint)(block * stretch->data->count);
         char *copy = (char *)stretch->place + (size_t)block * stretch->bytes;
         count = count < fitting ? count : fitting;
+        if (direction == FROM_PACKED && stretch->own) {
+            count = elements_that_came(stretch, block, count, copy);
+        }
         error = copy_elements(direction, stretch, at, count, copy);
         if (direction == TO_PACKED) {
             const size_t length = (size_t)(count * size);
@@ -170,18 +169,29 @@ static int copy_blocks(enum direction direction, const struct stretch *stretch, 
     return error;
 }
 
-/* Each byte of it is written before it is read: by `copy_blocks`, or by the runtime. */
-static void *room_for(int number, size_t bytes) {
+/* Each byte of it is written before it is read: by `copy_blocks`, or by the runtime; `as_zeros`: it need not be. */
+static void *room_for(int number, size_t bytes, int as_zeros) {
     size_t all;
-    return __builtin_mul_overflow((size_t)number, bytes, &all) ? NULL : malloc(all ? all : 1);
+    if (__builtin_mul_overflow((size_t)number, bytes, &all)) {
+        return NULL;
+    }
+    return as_zeros ? calloc(all ? all : 1, 1) : malloc(all ? all : 1);
 }
 
 /* Where the data lies already as the runtime wants it, that is its place; else there is room for a copy. */
 static int open_stretch(const struct data *data, const struct blocks *blocks, int number, size_t bytes,
                         struct stretch *stretch) {
-    *stretch = (struct stretch){.data = data, .blocks = blocks, .number = number, .bytes = bytes};
+    stretch->data = data;
+    stretch->blocks = blocks;
+    stretch->number = number;
+    stretch->bytes = bytes;
     if (number == 0) {
         return MPI_SUCCESS;
+    }
+    if (stretch->is_nothing) {
+        stretch->is_copy = 1;
+        stretch->place = room_for(number, bytes, 1);
+        return stretch->place ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
     int error = door_look_at_type(data->type, number > 1 ? 2 : data->count, &stretch->element);
     if (error) {
@@ -191,9 +201,9 @@ static int open_stretch(const struct data *data, const struct blocks *blocks, in
     stretch->memory = stretch->element.is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
     stretch->place = first_byte;
     stretch->is_copy = !stretch->element.is_contiguous || stretch->memory != HOST_MEMORY || blocks ||
-                       (size_t)(data->count * stretch->element.size) != bytes;
+                       stretch->own || (size_t)(data->count * stretch->element.size) != bytes;
     if (stretch->is_copy) {
-        stretch->place = room_for(number, bytes);
+        stretch->place = room_for(number, bytes, stretch->own != 0);
         error = stretch->place ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
     return error;
@@ -214,17 +224,57 @@ static int copy_in_place(const struct call *call, const struct communicator *sta
                         : copy_blocks(TO_PACKED, received, 0, received->number);
 }
 
-/* A rank that hands in another length than it says itself takes part, so that nobody waits for it. */
-static int has_other_length(const struct call *call, const struct communicator *state,
-                            const struct stretch *sent, const struct stretch *received) {
-    size_t expected = sent->bytes;
-    if (call->blocks) {
-        expected = (size_t)(door_count_of(call->blocks, state->rank) * received->element.size);
-    } else if (received->number > 0 &&
-               (size_t)(received->data->count * received->element.size) != received->bytes) {
-        return 1;
+/* Of a rank that hands in less than it says itself, and receives blocks: how much; else 0. */
+static size_t shorter_block(const struct service *service, size_t bytes) {
+    const struct call *call = &service->call;
+    const int is_of_ranks = call->collective == POLYCAST_GATHER || call->collective == POLYCAST_ALLGATHER ||
+                            call->collective == POLYCAST_ALLTOALL;
+    MPI_Count size;
+    if (!is_of_ranks || !service->part.sent || !service->part.received ||
+        PMPI_Type_size_x(call->send.type, &size) != MPI_SUCCESS) {
+        return 0;
     }
-    return sent->number > 0 && (size_t)(sent->data->count * sent->element.size) != expected;
+    const size_t sent = (size_t)(call->send.count * size);
+    return sent < bytes ? sent : 0;
+}
+
+/* Whether this rank hands in more than it says itself that there is room for, or has less room than it says: `given` and `room` are filled in. It has
+ * taken part with what fits. */
+static int has_no_room(const struct service *service, size_t *given, size_t *room) {
+    const struct stretch *sent = &service->sent, *received = &service->received;
+    if (sent->is_nothing || received->is_nothing) {
+        return 0;
+    }
+    *given = sent->number > 0 ? (size_t)(sent->data->count * sent->element.size) : sent->bytes;
+    *room = sent->bytes;
+    if (service->call.blocks) {
+        *room = (size_t)(door_count_of(service->call.blocks, service->state->rank) * received->element.size);
+    } else if (received->number > 0) {
+        *room = (size_t)(received->data->count * received->element.size);
+    }
+    return (sent->number > 0 || received->number > 0) && *given > *room;
+}
+
+/* What is wrong to this rank alone, and what the MPI says of it. What it refuses is neither combined nor received, and nothing is in place then. */
+static void judge(struct service *service, size_t bytes) {
+    struct part *part = &service->part;
+    const struct wrong wrong = door_wrong(&service->call, part);
+    if (!wrong.send && !wrong.receive && !wrong.place) {
+        return;
+    }
+    service->refusal = door_refusal(&service->call, part, wrong, bytes);
+    if (service->refusal && wrong.place) {
+        part->is_in_place = 0;
+        const int blocks = service->call.collective == POLYCAST_ALLTOALL ? service->state->size : 1;
+        *(service->call.collective == POLYCAST_SCATTER ? &part->received : &part->sent) = blocks;
+    }
+    service->sent.is_nothing = wrong.send;
+    service->received.is_nothing = wrong.receive || service->refusal;
+}
+
+void door_end_of_wrong(const struct call *call, const struct communicator *state, size_t bytes) {
+    struct service service = {.call = *call, .state = state, .part = part_of(call, state)};
+    judge(&service, bytes);
 }
 
 int door_begin_service(const struct call *call, const struct communicator *state, size_t bytes,
@@ -234,9 +284,12 @@ int door_begin_service(const struct call *call, const struct communicator *state
     if (door_is_revoked(state)) {
         return 0;
     }
+    judge(service, bytes);
     if (service->part.sent || service->part.received) {
         door_look_for_devices();
     }
+    received->rank = state->rank;
+    received->own = service->refusal ? 0 : shorter_block(service, bytes);
     *error = open_stretch(&service->call.send, NULL, service->part.sent, bytes, sent);
     if (!*error) {
         *error = open_stretch(&service->call.receive, call->blocks, service->part.received, bytes, received);
@@ -258,7 +311,11 @@ static int unpack(const struct service *service) {
 static int end_unpacked(struct service *service, int error, int *result) {
     struct stretch *sent = &service->sent, *received = &service->received;
     const int is_left = error && error != POLYCAST_ERROR_SIZE;
-    if (!error && has_other_length(&service->call, service->state, sent, received)) {
+    size_t given, room;
+    if (service->refusal && !is_left) {
+        error = service->refusal;
+    } else if (!error && has_no_room(service, &given, &room)) {
+        say_lengths(&service->call, service->state, given, room);
         error = POLYCAST_ERROR_SIZE;
     }
     close_stretch(sent, is_left);

@@ -31,6 +31,8 @@ struct communicator {
     struct communicator *previous, *next; /* all that are alive, for the report at finalize */
 };
 
+struct call;
+
 /* The MPI's own collectives, which the door knows: PMPI_Bcast by its name may come back to us. */
 int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int door_stock_allgather(const void *mine, void *all, int count, MPI_Datatype type, MPI_Comm comm);
@@ -38,6 +40,8 @@ int door_stock_reduce(const void *mine, void *all, int count, MPI_Datatype type,
                       MPI_Comm comm);
 int door_stock_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int door_stock_barrier(MPI_Comm comm);
+/* A call whose counts are ints, on its own communicator; one of blocks that are not alike as an allgather. */
+int door_stock_call(const struct call *call);
 /* Of plain bytes; words of 64 bits are added up. */
 int door_stock_of_bytes(const polycast_call *call, const void *send, void *receive, MPI_Comm comm);
 
@@ -107,6 +111,7 @@ struct call {
     MPI_Comm comm;
     struct data send, receive;
     const struct blocks *blocks; /* of what is received; NULL: they are alike */
+    MPI_Op op;                   /* of a reduction, where errors are ours to tell */
 };
 
 /* collective.c: what is done for a call that the runtime serves. */
@@ -118,8 +123,8 @@ extern int door_reports_errors;
  * it was before. */
 MPI_Comm door_going(MPI_Comm comm);
 
-/* Whether this rank's data is what only stock can refuse in its own words. Such a call is for stock, and not counted: others may not make it. */
-int door_refuses(const struct call *call, const struct communicator *state);
+/* Ends the job, by the MPI's own words, if errors do and something is wrong with the call to this rank alone. */
+void door_end_of_wrong(const struct call *call, const struct communicator *state, size_t bytes);
 /* Gives the plan back. Returns 0 if the call is for stock after all, which has to say an error: the communicator was revoked. `bytes`: of a
  * block. */
 int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,

@@ -212,11 +212,13 @@ static void cancel(void *communicator, const uint32_t *slots, uint32_t count) {
     }
 }
 
+/* Not over MPI_COMM_WORLD: in a reduction that the MPI refused on its root alone the others' messages are still there. */
 static int sum_over_world(uint64_t *values, size_t count) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return door_stock_reduce(rank == 0 ? MPI_IN_PLACE : values, rank == 0 ? values : NULL, (int)count,
-                             MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+                             MPI_UINT64_T, MPI_SUM, 0,
+                             door_private == MPI_COMM_NULL ? MPI_COMM_WORLD : door_private);
 }
 
 #ifdef MPICH_NUMVERSION

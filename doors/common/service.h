@@ -20,6 +20,14 @@ struct stretch {
     enum memory memory;
     void *place;
     int is_copy;
+    int is_nothing; /* the program's memory is not looked at: zeros are sent from the place, and nobody wants what comes there */
+    size_t own; /* this rank's block has only so many bytes; 0: all */
+    int rank;   /* whose block that is */
+};
+
+/* What is wrong to this rank alone: what it sends, what it receives, that both are one place. */
+struct wrong {
+    int send, receive, place;
 };
 
 /* It does not move, for it points to what it has itself. */
@@ -28,7 +36,13 @@ struct service {
     const struct communicator *state;
     struct part part;
     struct stretch sent, received;
+    int refusal; /* the MPI's error, which follows when this rank has taken part; MPI_SUCCESS: none */
 };
+
+/* wrong.c */
+struct wrong door_wrong(const struct call *call, const struct part *part);
+/* What the MPI says of it: an error, or MPI_SUCCESS if it does not mind. Where errors end the job, the MPI ends it here. */
+int door_refusal(const struct call *call, const struct part *part, struct wrong wrong, size_t bytes);
 
 /* What is handed in stands at `sent.place` then, and what is received is to come to `received.place`. 0: the call is for stock; see
  * door_serve. 1 and an error: nothing is to be run. */

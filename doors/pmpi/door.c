@@ -39,6 +39,34 @@ int door_stock_barrier(MPI_Comm comm) {
     return stock.Barrier((handle)comm);
 }
 
+int door_stock_call(const struct call *call) {
+    const struct data *send = &call->send, *receive = &call->receive;
+    const int sent = (int)send->count, received = (int)receive->count, root = call->root;
+    const handle on = (handle)call->comm, send_type = (handle)send->type,
+                 receive_type = (handle)receive->type, op = (handle)call->op;
+    switch (call->collective) {
+    case POLYCAST_BROADCAST:
+        return stock.Bcast(receive->buffer, received, receive_type, root, on);
+    case POLYCAST_SCATTER:
+        return stock.Scatter(send->buffer, sent, send_type, receive->buffer, received, receive_type, root,
+                             on);
+    case POLYCAST_GATHER:
+        return stock.Gather(send->buffer, sent, send_type, receive->buffer, received, receive_type, root, on);
+    case POLYCAST_ALLGATHER:
+        return stock.Allgather(send->buffer, sent, send_type, receive->buffer, received, receive_type, on);
+    case POLYCAST_ALLTOALL:
+        return stock.Alltoall(send->buffer, sent, send_type, receive->buffer, received, receive_type, on);
+    case POLYCAST_BARRIER:
+        return stock.Barrier(on);
+    case POLYCAST_REDUCE:
+        return stock.Reduce(send->buffer, receive->buffer, received, receive_type, op, root, on);
+    case POLYCAST_ALLREDUCE:
+        return stock.Allreduce(send->buffer, receive->buffer, received, receive_type, op, on);
+    default:
+        return MPI_ERR_INTERN;
+    }
+}
+
 int door_stock_of_bytes(const polycast_call *call, const void *send, void *receive, MPI_Comm comm) {
     const int bytes = (int)call->bytes, words = (int)(call->bytes / sizeof(uint64_t)), root = call->root;
     const handle on = (handle)comm, byte = (handle)MPI_BYTE, word = (handle)MPI_UINT64_T,
@@ -67,7 +95,7 @@ int door_stock_of_bytes(const polycast_call *call, const void *send, void *recei
 
 static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle type, int root, handle comm) {
     const struct data data = {buffer, count, (MPI_Datatype)type};
-    const struct call call = {POLYCAST_BROADCAST, root, (MPI_Comm)comm, data, data, NULL};
+    const struct call call = {POLYCAST_BROADCAST, root, (MPI_Comm)comm, data, data, NULL, MPI_OP_NULL};
     return outcome_of(&call, MPI_OP_NULL, NULL);
 }
 
@@ -83,7 +111,8 @@ static inline struct outcome handle_Barrier(handle comm) {
                               (MPI_Comm)comm,                                                                \
                               {(void *)send, send_count, (MPI_Datatype)send_type},                           \
                               {receive, receive_count, (MPI_Datatype)receive_type},                          \
-                              NULL};                                                                         \
+                              NULL,                                                                          \
+                              MPI_OP_NULL};                                                                  \
     return outcome_of(&call, MPI_OP_NULL, NULL)
 
 static inline struct outcome handle_Scatter(const void *send, MPI_Count send_count, handle send_type,
@@ -118,7 +147,8 @@ static inline struct outcome handle_reduction(uint32_t which, const void *send, 
                               (MPI_Comm)comm,
                               {(void *)send, count, (MPI_Datatype)type},
                               {receive, count, (MPI_Datatype)type},
-                              NULL};
+                              NULL,
+                              (MPI_Op)op};
     struct reduction reduction;
     return outcome_of(&call, (MPI_Op)op, &reduction);
 }

@@ -1,5 +1,5 @@
-/* An erroneous program: one rank hands in less than it says itself that each block has. MPI promises nothing, but no rank may be left waiting: that
- * one returns with an error, the others without, and the next call is right.
+/* An erroneous program: one rank hands in less or more than it says itself that each block has. MPI promises nothing, but no rank may be left waiting:
+ * where there is room for what comes all go on, who hands in more returns with an error, and the next call is right.
  *
  * Not for the bare library, which may leave messages behind. */
 #include "check.h"
@@ -28,7 +28,8 @@ static void right(int is_alltoall, const char *before) {
 static void wrong(int is_alltoall, int count, MPI_Datatype type, const char *what) {
     int is_wrong = check_rank() == WRONG;
     int code = call(is_alltoall, is_wrong ? count : BLOCK, is_wrong ? type : MPI_BYTE);
-    CHECK(is_wrong == (code != MPI_SUCCESS), "%s: code %d", what, code);
+    const int is_error = is_wrong && type == MPI_BYTE && count > BLOCK;
+    CHECK(is_error == (code != MPI_SUCCESS), "%s: code %d", what, code);
     right(is_alltoall, what);
 }
 
@@ -36,7 +37,7 @@ int main(int argc, char **argv) {
     MPI_Datatype no_vector, no_row;
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    sent = check_allocate((size_t)check_size() * BLOCK);
+    sent = check_allocate((size_t)check_size() * (BLOCK + 8));
     received = check_allocate((size_t)check_size() * BLOCK);
     MPI_Type_vector(0, 1, 2, MPI_INT, &no_vector);
     MPI_Type_contiguous(0, MPI_INT, &no_row);
@@ -45,6 +46,7 @@ int main(int argc, char **argv) {
     for (int is_alltoall = 0; is_alltoall < 2; is_alltoall++) {
         right(is_alltoall, "nothing");
         wrong(is_alltoall, BLOCK / 2, MPI_BYTE, "half a block");
+        wrong(is_alltoall, BLOCK + 8, MPI_BYTE, "more than a block");
         wrong(is_alltoall, 3, no_row, "a type of no bytes");
         wrong(is_alltoall, 1, no_vector, "a vector of no bytes");
     }

@@ -151,6 +151,7 @@ impl Communicator {
                 dynamic: DynamicTimes::default(),
                 early: Vec::new(),
                 spare: Vec::new(),
+                told: None,
             },
             operations: Operations::default(),
             cell_calls: Default::default(),

@@ -55,6 +55,7 @@ mod left;
 mod libc_names;
 mod machine;
 mod messages;
+mod mismatch;
 mod multicast;
 mod node_memory;
 mod of_process;

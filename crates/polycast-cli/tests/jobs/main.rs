@@ -44,3 +44,4 @@ mod tune;
 mod unserved;
 mod verbs;
 mod waiting;
+mod wrong;

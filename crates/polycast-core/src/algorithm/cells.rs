@@ -88,6 +88,14 @@ pub struct Take {
     pub combines: bool,
 }
 
+impl Take {
+    /// The first bytes of it.
+    pub fn shortened(&self, bytes: u64) -> Take {
+        let start = self.to.bytes.start;
+        Take { to: Slice { bytes: start..start + bytes, ..self.to.clone() }, ..self.clone() }
+    }
+}
+
 /// What one rank does in a call through cells. In every round it first fills its cell, if it has something, and then takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
@@ -237,6 +245,13 @@ impl Rounds {
             // It takes what is in place from its own cell.
             Reduce => self.in_shares || !self.is_root() || self.is_in_place(),
         }
+    }
+
+    /// How much of a block can be taken from the cell of a rank that was called with `told` bytes, fewer than this one: an MPI that receives has room
+    /// for them. `None` where that is something else than the beginning of the block, or not all of it.
+    pub fn fitting_bytes(&self, told: u64) -> Option<u64> {
+        let combines = matches!(self.call.collective, Collective::Reduce | Collective::Allreduce);
+        (!combines && told < self.call.bytes.0 && self.count() == 1).then_some(told)
     }
 
     /// What it fills its cell with.

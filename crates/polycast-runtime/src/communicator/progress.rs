@@ -13,6 +13,7 @@ use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
 use crate::communicator::Communicator;
 use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
+use crate::mismatch;
 use crate::multicast::visit_groups;
 use crate::operation::{Call, CellCall};
 
@@ -81,19 +82,26 @@ impl Communicator {
             outcome
         });
         let outcome = catch_unwind(run).unwrap_or(Err(Failure::Internal));
+        let asked = policy::Call { collective: of.collective, bytes: of.bytes };
         if outcome.is_err() {
             self.is_spoiled = true;
+            self.say_sizes(&asked, outcome);
             if let Some(memory) = &mut self.shared.memory {
                 memory.cells().end(operation as u32);
             }
         }
         self.comparison.ended(outcome);
         if let Some(begun) = begun {
-            let of = policy::Call { collective: of.collective, bytes: of.bytes };
             let traced = self.log.number();
-            self.log.served(&of, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
+            self.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
         }
         outcome
+    }
+
+    fn say_sizes(&mut self, of: &policy::Call, outcome: Result<(), Failure>) {
+        if outcome == Err(Failure::Size) {
+            mismatch::say_sizes(of, self.shared.rank, self.shared.told.take());
+        }
     }
 
     fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
@@ -283,6 +291,7 @@ impl Communicator {
     fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
+        self.say_sizes(&ended.of, ended.outcome);
         match ended.is_ahead {
             true => self.comparison.noted(ended.outcome),
             false => self.comparison.ended(ended.outcome),

@@ -31,6 +31,8 @@ pub struct CellCall {
     taken: usize,
     /// What this rank has is worth nothing, and neither is what it tells from now on.
     failure: Option<Failure>,
+    /// What another rank was called with, if not with this size.
+    told: Option<u64>,
 }
 
 /// Makes the way of an algorithm that goes through cells.
@@ -85,6 +87,7 @@ impl CellCall {
             is_filled: false,
             taken: 0,
             failure: None,
+            told: None,
         })
     }
 
@@ -107,7 +110,7 @@ impl CellCall {
     /// On all ranks in the same order.
     pub fn begin_operation(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
         (self.operation, self.round, self.is_filled, self.taken) = (operation as u32, 0, false, 0);
-        self.failure = None;
+        (self.failure, self.told) = (None, None);
         shared.memory.as_mut().ok_or(Failure::Internal)?.cells().begin(self.operation);
         fault::point(Point::Message);
         Ok(())
@@ -131,6 +134,7 @@ impl CellCall {
         if self.round == count {
             cells.end(self.operation);
             shared.activity = shared.activity.max(Activity::Datagrams);
+            shared.told = self.told;
             return Ok(self.failure.map_or(Progress::Done, Progress::Failed));
         }
         if (self.round, self.is_filled, self.taken) != before {
@@ -211,8 +215,23 @@ impl CellCall {
                             // SAFETY: the same.
                             unsafe { cells.read(writer.0, moment, (*at, length), put) };
                         }
-                        // Who was called with something else may have told less than is to be taken.
-                        Look::Filled(_) | Look::Nothing => {
+                        Look::Filled(told) => {
+                            let (writer, at) = (writer.0, *at);
+                            self.told = Some(told);
+                            match self.rounds.fitting_bytes(told) {
+                                Some(length) => {
+                                    let take = take.shortened(length);
+                                    // SAFETY: so much of it is filled, and this rank has not passed this round; for the rest as above.
+                                    let put = |from: *const u8| unsafe { self.put(&take, from, buffers) };
+                                    // SAFETY: the same.
+                                    unsafe { cells.read(writer, moment, (at, length as usize), put) };
+                                }
+                                None => {
+                                    self.failure.get_or_insert(Failure::Size);
+                                }
+                            }
+                        }
+                        Look::Nothing => {
                             self.failure.get_or_insert(Failure::Size);
                         }
                     }

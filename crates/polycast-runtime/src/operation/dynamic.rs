@@ -122,7 +122,10 @@ impl Way for DynamicBroadcast {
         }
         Ok(match self.stage {
             Stage::Over if self.total == self.call.bytes.0 => Progress::Done,
-            Stage::Over => Progress::Failed(Failure::Size),
+            Stage::Over => {
+                shared.told = Some(self.total);
+                Progress::Failed(Failure::Size)
+            }
             _ => Progress::Pending,
         })
     }

@@ -77,6 +77,8 @@ pub struct Shared {
     pub early: Vec<Assignment>,
     /// First messages of lanes that may be used again.
     pub spare: Vec<Vec<u8>>,
+    /// The size that another rank called with, of the last call in which that was not this rank's.
+    pub told: Option<u64>,
 }
 
 /// A collective as it was called.

@@ -184,6 +184,8 @@ impl Exchange {
             most_first_bytes,
             available: u64::MAX,
             came: 0,
+            total: call.bytes.0,
+            told: None,
             firsts: Vec::with_capacity(SLOTS),
             late: Vec::new(),
             sent_from: Vec::new(),
@@ -209,7 +211,7 @@ impl Exchange {
             ends.scratch = vec![0; scratch_bytes];
         }
         ends.scratch_place = ends.scratch.as_mut_ptr();
-        (ends.available, ends.came) = (u64::MAX, 0);
+        (ends.available, ends.came, ends.told) = (u64::MAX, 0, None);
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         ends.shared.begin(call.operation);
         let (_, rest) = plan(&self.among, self.call, shared);
@@ -250,7 +252,10 @@ impl Exchange {
         transport.end();
         Ok(match outcome {
             Outcome::Complete => Progress::Done,
-            Outcome::SizesDiffer => Progress::Failed(Failure::Size),
+            Outcome::SizesDiffer => {
+                shared.told = self.ends.told;
+                Progress::Failed(Failure::Size)
+            }
         })
     }
 

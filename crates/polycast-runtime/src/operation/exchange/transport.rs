@@ -34,6 +34,9 @@ pub(super) struct Ends {
     pub(super) most_first_bytes: usize,
     /// Of the output, so many bytes are there to be published.
     pub(super) available: u64,
+    /// What this rank calls with, and the first other size that another rank calls with.
+    pub(super) total: u64,
+    pub(super) told: Option<u64>,
     /// And so many have come through memory, from the beginning on, where one stream brings all.
     pub(super) came: u64,
     /// First messages that have come, with their lengths, and were not asked for yet.
@@ -43,6 +46,14 @@ pub(super) struct Ends {
     /// Memory from which that is sent, until the call has ended.
     pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
+}
+
+impl Ends {
+    fn hear(&mut self, total: u64) {
+        if total != self.total {
+            self.told.get_or_insert(total);
+        }
+    }
 }
 
 /// Data that still stands in the memory of its first message, from `at` on.
@@ -195,6 +206,7 @@ impl Transport<'_> {
                 }
                 None => completed.total = bytes as u64,
             }
+            self.ends.hear(completed.total);
             self.ends.firsts.push((id.lane, memory, bytes));
         } else {
             self.give_back(memory);
@@ -275,6 +287,9 @@ impl executor::Transport for Transport<'_> {
         }
         if let (Some(deaf), Went::Heard(total)) = (deaf, &mut went) {
             *total = deaf.learn(*total);
+        }
+        if let Went::Heard(total) = went {
+            self.ends.hear(total);
         }
         if matches!(went, Went::Moved | Went::Done) {
             **activity = Activity::Datagrams.max(**activity);

@@ -1,0 +1,45 @@
+//! What polycast says of a call whose ranks gave different sizes: MPI's error names neither the call nor the sizes.
+
+use std::sync::Once;
+
+use polycast_core::policy::Call;
+use polycast_core::units::Rank;
+
+use crate::of_process::of_process;
+use crate::say;
+
+/// Says it once per process. `told`: what another rank called with, where that is known.
+pub fn say_sizes(call: &Call, rank: Rank, told: Option<u64>) {
+    of_process! { static ONCE: Once = Once::new(); }
+    ONCE.with(|once| once.call_once(|| say::text(&text(call, rank, told))));
+}
+
+fn text(call: &Call, rank: Rank, told: Option<u64>) -> String {
+    let (function, bytes) = (call.collective.function(), call.bytes.0);
+    let other = told.map_or("another size".to_owned(), |told| format!("{told} bytes"));
+    format!(
+        "polycast: error: {function}: rank {rank} calls with blocks of {bytes} bytes, another rank with blocks of {other}. \
+         MPI forbids that, and the call ends with MPI_ERR_TRUNCATE where data would be missing. Some MPIs tolerate it: \
+         POLYCAST=off leaves all calls to the MPI\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use polycast_core::policy::Collective;
+    use polycast_core::units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn both_sizes_are_named() {
+        let call = Call { collective: Collective::Gather, bytes: Bytes(8) };
+        let said = text(&call, Rank(2), Some(4));
+        assert!(
+            said.starts_with("polycast: error: MPI_Gather: rank 2 calls with blocks of 8 bytes,"),
+            "{said}"
+        );
+        assert!(said.contains("another rank with blocks of 4 bytes."), "{said}");
+        assert!(said.contains("POLYCAST=off"), "{said}");
+    }
+}
