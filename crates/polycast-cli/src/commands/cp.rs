@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::ArgAction;
 use indicatif::{ProgressBar, ProgressStyle};
 use polycast_copy::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
-use polycast_core::topology::{MAX_HOSTS, expand_hostlist};
+use polycast_core::topology::{MAX_HOSTS, expand_hostlist, is_same_name, without_domain};
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_core::variables::is_off;
@@ -227,8 +227,7 @@ fn from_here(here: &Path, destination: OsString) -> OsString {
 
 /// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.
 fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
-    let is_address = host.parse::<std::net::IpAddr>().is_ok();
-    let short = host.split('.').next().filter(|_| !is_address).unwrap_or(host);
+    let short = without_domain(host);
     let mut named = Vec::new();
     let mut bytes = destination.as_bytes().iter();
     while let Some(byte) = bytes.next() {
@@ -318,7 +317,7 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
         }
     };
     for name in listed {
-        if !names.contains(&name) {
+        if !names.iter().any(|known| is_same_name(known, &name)) {
             names.push(name);
         }
     }

@@ -183,6 +183,10 @@ pub enum Event {
         addresses: Vec<SocketAddr>,
         into_folder: bool,
     },
+    /// To [`Command::Receive`]: this node has DEST in common with that one, which writes it.
+    InCommon {
+        with: u32,
+    },
     /// Blocks that came, and that are written.
     Progress {
         have: u64,

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use polycast_core::topology::hostlist;
+use polycast_core::units::quantity::rate;
 
 use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
@@ -93,23 +94,17 @@ fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
             or_dash(interface.and_then(|interface| Some(interface.address?.to_string()))),
             or_dash(interface.map(|interface| interface.mtu_bytes.to_string())),
             or_dash(interface.and_then(|interface| interface.bits_per_second).map(rate)),
+            or_dash(host.sends_bits_per_second.min(host.receives_bits_per_second).map(rate)),
             or_dash(host.socket.map(|socket| format!("{} KiB", (socket.receive_bytes / 2) >> 10))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_segment))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_coalesce))),
         ]
     };
-    let header = ["HOST", "KERNEL", "INTERFACE", "ADDRESS", "MTU", "LINK", "BUFFER", "GSO", "GRO"];
+    let header = ["HOST", "KERNEL", "INTERFACE", "ADDRESS", "MTU", "LINK", "RATE", "BUFFER", "GSO", "GRO"];
     let text = table(header, hosts.iter().map(row).collect(), 4);
     // Painted after the columns were laid out.
     let (heading, rows) = text.split_once('\n').unwrap_or_default();
     format!("{}\n{}", paint.set(Style::new().bold(), heading), rows.trim_end())
-}
-
-fn rate(bits_per_second: u64) -> String {
-    match bits_per_second {
-        gigabits @ 1_000_000_000.. => format!("{} Gb/s", gigabits as f64 / 1e9),
-        megabits => format!("{} Mb/s", megabits / 1_000_000),
-    }
 }
 
 impl ProbeReport {
