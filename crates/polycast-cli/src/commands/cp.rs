@@ -35,7 +35,8 @@ Examples:
   polycast cp -r --lab hosts=8 input /tmp/%h/       an emulated cluster, whose
                                                     first host has the files
 
-%h in DEST stands for the node's name, %% for a percent sign.
+%h in DEST stands for the node's name, %% for a percent sign. Where nodes have
+DEST in common (a file system that they share) it is written once, for all.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
 is wrong or its lab cannot be had. An interrupted copy goes on where it was if

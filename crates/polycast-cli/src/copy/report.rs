@@ -58,13 +58,14 @@ impl Report {
         self.left_out.is_empty() && self.nodes.iter().all(|node| node.has_all)
     }
 
-    /// Those that have DEST in common and have everything, the one that wrote it first.
+    /// Those that have DEST in common and have everything, in their order.
     fn in_common(&self) -> impl Iterator<Item = Vec<&str>> {
         self.nodes.iter().filter(|node| node.has_all).filter_map(|writer| {
             let is_with = |node: &&NodeReport| node.in_common_with.as_ref() == Some(&writer.host);
-            let others: Vec<&str> =
-                self.nodes.iter().filter(is_with).map(|node| node.host.as_str()).collect();
-            (!others.is_empty()).then(|| [&[writer.host.as_str()], &*others].concat())
+            self.nodes.iter().any(|node| is_with(&node)).then(|| {
+                let together = self.nodes.iter().filter(|node| node.host == writer.host || is_with(node));
+                together.map(|node| node.host.as_str()).collect()
+            })
         })
     }
 

@@ -37,4 +37,5 @@ mod symbols;
 mod topology_jobs;
 mod traced;
 mod tune;
+mod unequal;
 mod verbs;

@@ -17,6 +17,7 @@ use crate::common::job::{self, wait_until};
 use crate::common::lease::hold;
 
 mod again;
+mod in_common;
 mod silence;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");

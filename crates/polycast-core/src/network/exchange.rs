@@ -24,7 +24,7 @@ const GROWTH: u64 = 4;
 /// The longest message: at 100 Gb/s it takes as long as a round trip or a few.
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 /// One that takes so long is followed by shorter ones: they tell as much.
-const TOO_LONG: Nanos = Nanos::from_micros(8_000);
+const TOO_LONG: Nanos = Nanos::from_micros(16_000);
 /// Nothing is begun that would end later, as far as one can tell: links so slow have told enough.
 const PATIENCE: Nanos = Nanos::from_micros(160_000);
 /// Messages that are not pings, at most.

@@ -138,10 +138,10 @@ fn link(rate: &str, latency: u64, burst_bytes: u64) -> Link {
 fn links_are_recognised_in_a_few_milliseconds() {
     for (rate, latency, burst, most_millis) in [
         ("1mbit", 500_000, 0, 150),
-        ("10mbit", 50_000, 0, 20),
-        ("10mbit", 50_000, 64 << 10, 60),
-        ("10mbit", 50_000, 128 << 10, 170),
-        ("20mbit", 50_000, 0, 20),
+        ("10mbit", 50_000, 0, 80),
+        ("10mbit", 50_000, 64 << 10, 120),
+        ("10mbit", 50_000, 128 << 10, 200),
+        ("20mbit", 50_000, 0, 40),
         ("20mbit", 50_000, 16 << 10, 60),
         ("100mbit", 30_000, 4096, 10),
         ("100mbit", 30_000, 64 << 10, 60),
