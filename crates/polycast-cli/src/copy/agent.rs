@@ -21,7 +21,7 @@ use super::in_common::Mark;
 use super::message::{Command, Event};
 use super::scan;
 use super::serve::{Limit, PROOF_LIMIT, Server, serve};
-use super::staging::{Destination, Opened, Staged, Staging, Writer};
+use super::staging::{self, Destination, Opened, Staging, Writer};
 use super::store::{Block, Found, Store};
 
 /// How often an agent tells how far it is.
@@ -32,8 +32,6 @@ const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10),
 /// Of what is longer.
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
-/// Where this process puts what comes.
-static STAGED: OnceLock<Staged> = OnceLock::new();
 /// Held while files are put into their place.
 static FINISHING: Mutex<()> = Mutex::new(());
 
@@ -61,9 +59,7 @@ pub fn run(remove_tool: bool) -> ExitCode {
     }
     // Other threads are not waited for: to read what an earlier run has left may take an hour.
     let _last = FINISHING.lock();
-    if let Some(staged) = STAGED.get() {
-        staged.leave();
-    }
+    staging::leave();
     std::process::exit(0)
 }
 
@@ -176,9 +172,12 @@ impl Agent {
                     receiver.feed = Some(Feed::start(receiver.node, addresses, store, failed));
                 }
             }
-            Command::Finish { digest, spoiled } => {
+            Command::Finish { digest, spoiled, keeps_mark } => {
                 if let Some(receiver) = &self.receiver {
                     receiver.finish(&digest, &spoiled)?;
+                    if !keeps_mark {
+                        staging::leave();
+                    }
                     say(&Event::Done);
                 }
             }
@@ -272,7 +271,7 @@ fn receive(
     staging: Staging,
     manifest: &str,
 ) -> io::Result<(Receiver, Candidate)> {
-    let _ = STAGED.set(staging.staged()?);
+    staging::leave_at_the_end(&staging)?;
     // What is left may take long to read.
     tell(Arc::clone(&store), false);
     let backing = Arc::new(OnceLock::new());
@@ -401,6 +400,7 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(staging) = self.staging.lock().unwrap_or_else(PoisonError::into_inner).take() {
             staging.remove();
+            staging::leave();
         }
     }
 }

@@ -281,11 +281,11 @@ mod tests {
         let backing = copy_of(&folder.path().join("from"));
         let destination = Destination::new(folder.path().join("to").into(), true, false, true).unwrap();
         let staging = super::super::staging::open(&destination);
-        let staged = staging.staged().unwrap();
         Commit::new(&backing, &destination, &[]).run(&staging).unwrap();
-        staged.leave();
         let there = fs::metadata(folder.path().join("to/sub")).unwrap();
         assert_eq!((there.mode() & 0o7777, there.mtime()), (0o755, 0));
-        assert_eq!(fs::read_dir(folder.path().join("to")).unwrap().count(), 1);
+        // Of the staging folder its mark is left.
+        assert_eq!(fs::read_dir(folder.path().join("to")).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(&staging.folder).unwrap().count(), 1);
     }
 }

@@ -431,6 +431,7 @@ impl Copy<'_> {
         let finish = Command::Finish {
             digest: digest.clone(),
             spoiled: spoiled.iter().map(|spoiled| spoiled.entry).collect(),
+            keeps_mark: self.fleet.as_ref().is_some_and(|fleet| fleet.away() > 0),
         };
         for node in ready {
             self.nodes[node as usize].has_been_told_to_finish = true;

@@ -138,6 +138,8 @@ pub enum Command {
     Finish {
         digest: String,
         spoiled: Vec<u32>,
+        /// A node is to come yet, which may have the folder in common.
+        keeps_mark: bool,
     },
 }
 

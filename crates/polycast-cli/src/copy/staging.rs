@@ -12,6 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use polycast_copy::{Kind, Manifest, Moment, Part, Stream};
 use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_OMIT, flock, futimens};
@@ -75,7 +76,7 @@ pub enum Opened {
 }
 
 /// A staging folder, to be left at the end.
-pub struct Staged {
+struct Staged {
     folder: PathBuf,
     /// As in [`Staging`], without its lock.
     inside: File,
@@ -84,10 +85,26 @@ pub struct Staged {
 
 impl Staged {
     /// Takes the mark away, and the folder, if nothing else is in it.
-    pub fn leave(&self) {
+    fn leave(&self) {
         let inside = PathBuf::from(format!("{OPEN}{}", self.inside.as_raw_fd()));
         let _ = fs::remove_file(self.mark.file(&inside));
         let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Where this process puts what comes.
+static STAGED: OnceLock<Staged> = OnceLock::new();
+
+/// This is the folder that [`leave`] leaves.
+pub fn leave_at_the_end(staging: &Staging) -> io::Result<()> {
+    let _ = STAGED.set(staging.staged()?);
+    Ok(())
+}
+
+/// Takes away what shows others that this process writes in its folder, and the folder, if nothing else is in it.
+pub fn leave() {
+    if let Some(staged) = STAGED.get() {
+        staged.leave();
     }
 }
 
@@ -143,7 +160,7 @@ impl Staging {
     }
 
     /// To be left when this process ends.
-    pub fn staged(&self) -> io::Result<Staged> {
+    fn staged(&self) -> io::Result<Staged> {
         let inside = File::open(&self.inside).map_err(|error| at(&self.folder, error))?;
         Ok(Staged { folder: self.folder.clone(), inside, mark: self.mark.clone() })
     }

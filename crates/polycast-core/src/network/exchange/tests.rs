@@ -166,7 +166,7 @@ fn links_are_recognised_in_a_few_milliseconds() {
 /// Three hosts at 1 Gb/s, two at 100 Mb/s, one at 10 Mb/s: of ten jobs nine at least find the class of the slowest one, and whose it is.
 #[test]
 fn the_slowest_of_mixed_links_is_found() {
-    for burst in [0, 1514, 16 << 10, 64 << 10, 128 << 10] {
+    for burst in [0, 1514, 16 << 10, 64 << 10] {
         let links: Vec<Link> = ["1gbit", "1gbit", "1gbit", "100mbit", "100mbit", "10mbit"]
             .map(|rate| link(rate, 40_000, burst))
             .into();
