@@ -36,6 +36,9 @@ impl Report {
         if let Some(probe) = &self.probe {
             writeln!(out, "\n{}", probe.text(paint))?;
         }
+        if !self.rates.is_empty() {
+            writeln!(out, "\n{}", rates_table(&self.hosts, paint))?;
+        }
         writeln!(out, "\n{}", self.verdict(paint))?;
         Ok(out)
     }
@@ -82,6 +85,18 @@ impl Report {
     }
 }
 
+/// How fast each host sends and receives.
+fn rates_table(hosts: &[HostReport], paint: Paint) -> String {
+    let in_words = |bits: Option<u64>| bits.map_or("-".to_owned(), rate);
+    let row = |host: &HostReport| {
+        let rates = [host.sends_bits_per_second, host.receives_bits_per_second].map(in_words);
+        [vec![host.name.clone()], rates.to_vec()].concat()
+    };
+    let title = paint.set(Style::new().bold(), "rate of a short blast to and from another host");
+    let text = table(["HOST", "SENDS", "RECEIVES"], hosts.iter().map(row).collect(), 1);
+    format!("{title}\n{}", text.trim_end())
+}
+
 fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let row = |host: &HostReport| {
@@ -94,13 +109,12 @@ fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
             or_dash(interface.and_then(|interface| Some(interface.address?.to_string()))),
             or_dash(interface.map(|interface| interface.mtu_bytes.to_string())),
             or_dash(interface.and_then(|interface| interface.bits_per_second).map(rate)),
-            or_dash(host.sends_bits_per_second.min(host.receives_bits_per_second).map(rate)),
             or_dash(host.socket.map(|socket| format!("{} KiB", (socket.receive_bytes / 2) >> 10))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_segment))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_coalesce))),
         ]
     };
-    let header = ["HOST", "KERNEL", "INTERFACE", "ADDRESS", "MTU", "LINK", "RATE", "BUFFER", "GSO", "GRO"];
+    let header = ["HOST", "KERNEL", "INTERFACE", "ADDRESS", "MTU", "LINK", "BUFFER", "GSO", "GRO"];
     let text = table(header, hosts.iter().map(row).collect(), 4);
     // Painted after the columns were laid out.
     let (heading, rows) = text.split_once('\n').unwrap_or_default();

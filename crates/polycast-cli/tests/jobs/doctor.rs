@@ -66,10 +66,10 @@ fn a_good_network_carries_both_families() {
 
 /// The links of a network that was built at different times.
 const MIXED: &str = "\
-SwitchName=s0 Nodes=h[0-2] LinkSpeed=100
-SwitchName=s1 Nodes=h3 LinkSpeed=20
-SwitchName=s2 Nodes=h4 LinkSpeed=2
-SwitchName=top Switches=s[0-2] LinkSpeed=100
+SwitchName=s0 Nodes=h[0-2] LinkSpeed=20
+SwitchName=s1 Nodes=h3 LinkSpeed=4
+SwitchName=s2 Nodes=h4 LinkSpeed=1
+SwitchName=top Switches=s[0-2] LinkSpeed=20
 ";
 
 #[test]
@@ -90,10 +90,10 @@ fn slow_hosts_are_named_with_their_rates() {
         "{slowest}"
     );
     // However busy the machine is, no link is faster than it is.
-    for (host, megabits) in [(0, 100.0), (1, 100.0), (2, 100.0), (3, 20.0), (4, 2.0)] {
+    for (host, megabits) in [(0, 20.0), (1, 20.0), (2, 20.0), (3, 4.0), (4, 1.0)] {
         let host = &report["hosts"][host];
         for key in ["sends_bits_per_second", "receives_bits_per_second"] {
-            assert!(host[key].as_f64().unwrap() < megabits * 1.3e6, "{host:#}");
+            assert!(host[key].as_f64().unwrap() < megabits * 1.5e6, "{host:#}");
         }
     }
     let ways = report["rates"].as_array().unwrap();
