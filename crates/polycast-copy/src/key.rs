@@ -49,6 +49,11 @@ impl Key {
         (derived(b"datagram"), u32::from_le_bytes([a, b, c, d]).max(1))
     }
 
+    /// Part of the name of a file by which nodes of this copy know that they have a folder in common.
+    pub fn for_folder(&self) -> String {
+        self.proof(b"a folder", &[]).to_hex()[..32].to_owned()
+    }
+
     /// What proves knowledge of the key. `role` keeps proofs of one meaning from being taken for another's.
     pub(crate) fn proof(&self, role: &[u8; 8], words: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);

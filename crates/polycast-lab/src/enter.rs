@@ -15,6 +15,7 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, signal, sig
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, sethostname};
+use polycast_core::topology::is_same_name;
 
 use crate::LabError;
 use crate::error::{at, kernel};
@@ -158,7 +159,7 @@ fn host_index_in(hosts: &str, name: &str) -> Option<usize> {
     let names = hosts.lines().skip(2);
     names
         .map(|line| line.split_once(' '))
-        .position(|line| line.is_some_and(|(address, host)| host == name || address == name))
+        .position(|line| line.is_some_and(|(address, host)| is_same_name(host, name) || address == name))
 }
 
 /// What a login over the network leaves of the environment. The rest would tell the far side things that are true

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use polycast_core::topology::is_same_name;
 
 use crate::batch::HOST_INTERFACE;
 use crate::error::{at, kernel};
@@ -183,13 +184,15 @@ impl Summary {
     /// The position of a host, or an error that names the hosts there are.
     pub(crate) fn host_index(&self, host: &str) -> Result<usize, LabError> {
         let hosts = &self.plan.hosts;
-        hosts.iter().position(|candidate| candidate.name == host).ok_or_else(|| LabError::UnknownHost {
-            lab: self.name.clone(),
-            host: host.into(),
-            known: match (hosts.first(), hosts.last()) {
-                (Some(first), Some(last)) => format!("{} … {}", first.name, last.name),
-                _ => "none".into(),
-            },
+        hosts.iter().position(|candidate| is_same_name(&candidate.name, host)).ok_or_else(|| {
+            LabError::UnknownHost {
+                lab: self.name.clone(),
+                host: host.into(),
+                known: match (hosts.first(), hosts.last()) {
+                    (Some(first), Some(last)) => format!("{} … {}", first.name, last.name),
+                    _ => "none".into(),
+                },
+            }
         })
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::quantity::DEFAULT_BUCKET_BYTES;
-use polycast_core::topology::{self, Link, Topology};
+use polycast_core::topology::{self, Link, Topology, is_same_name};
 use polycast_core::units::Rate;
 
 /// The most hosts of a lab: a kernel bridge has 1023 ports.
@@ -141,12 +141,12 @@ impl Plan {
 
     /// The host of this name.
     pub fn host(&self, name: &str) -> Option<&Host> {
-        self.hosts.iter().find(|host| host.name == name)
+        self.hosts.iter().find(|host| is_same_name(&host.name, name))
     }
 
     /// Keeps UDP multicast from and to the host of this name.
     pub fn block_multicast(&mut self, name: &str) -> Result<(), LabError> {
-        if let Some(host) = self.hosts.iter_mut().find(|host| host.name == name) {
+        if let Some(host) = self.hosts.iter_mut().find(|host| is_same_name(&host.name, name)) {
             host.blocks_multicast = true;
             return Ok(());
         }

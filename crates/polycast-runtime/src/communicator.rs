@@ -17,7 +17,7 @@ use polycast_core::units::Rank;
 use polycast_shm::Processors;
 
 use crate::abi::{GIVES_WAY, MpiError, SteadyCalls};
-use crate::attach::Layout;
+use crate::attach::{Layout, World};
 use crate::call::{Activity, Failure, Why};
 pub use crate::call::{Chosen, Decision, Wanted};
 use crate::door::Door;
@@ -381,8 +381,15 @@ impl Communicator {
                     report::fell_back(unavailable.to_string());
                 }
                 let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
-                if let (Rank(0), false, Some(warning)) = (rank, is_said, unavailable.warning()) {
-                    warn_once(&warning);
+                if let (Rank(0), false) = (rank, is_said) {
+                    let alike = || {
+                        let world = World::get().ok().flatten();
+                        world.map_or(Vec::new(), |world| {
+                            let alike = world.on_one_kernel(&self.layout.world_ranks);
+                            alike.into_iter().map(|rank| world.told.host_name(rank)).collect()
+                        })
+                    };
+                    unavailable.warning(alike).inspect(|warning| warn_once(warning));
                 }
                 self.without_multicast(match (self.multicast_interval(), unavailable.reason) {
                     _ if !unavailable.may_pass() => u32::MAX,

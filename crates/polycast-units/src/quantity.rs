@@ -49,6 +49,20 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// `10 Gb/s`, `2.5 Gb/s`, `941 Mb/s`, `64 kb/s`: one digit behind the point where it says something, and the largest unit that fits.
+pub fn rate(bits_per_second: u64) -> String {
+    let units = [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1_000)];
+    let bits = u128::from(bits_per_second);
+    let Some((unit, scale)) = units.into_iter().find(|(_, scale)| bits >= *scale) else {
+        return format!("{bits_per_second} b/s");
+    };
+    let tenths = (bits * 10 + scale / 2) / scale;
+    match tenths % 10 {
+        tenth if tenth > 0 && tenths < 1000 => format!("{}.{tenth} {unit}", tenths / 10),
+        _ => format!("{} {unit}", (tenths + 5) / 10),
+    }
+}
+
 /// `64KiB`, `1000 bytes`: to the last byte, as it is written in tables, and with a unit in any case.
 pub fn exact_size(bytes: u64) -> String {
     match bytes {
@@ -100,6 +114,24 @@ mod tests {
             (-1_500.0, "-1.50 µs"),
         ] {
             assert_eq!(nanoseconds(ns), text);
+        }
+    }
+
+    #[test]
+    fn a_rate_has_a_unit_that_fits() {
+        for (bits, text) in [
+            (0, "0 b/s"),
+            (999, "999 b/s"),
+            (64_000, "64 kb/s"),
+            (9_430_000, "9.4 Mb/s"),
+            (10_000_000, "10 Mb/s"),
+            (941_400_000, "941 Mb/s"),
+            (999_960_000, "1000 Mb/s"),
+            (2_500_000_000, "2.5 Gb/s"),
+            (100_000_000_000, "100 Gb/s"),
+            (u64::MAX, "18446744074 Gb/s"),
+        ] {
+            assert_eq!(rate(bits), text);
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::ArgAction;
 use indicatif::{ProgressBar, ProgressStyle};
 use polycast_copy::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
-use polycast_core::topology::{MAX_HOSTS, expand_hostlist};
+use polycast_core::topology::{MAX_HOSTS, expand_hostlist, is_same_name, without_domain};
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_core::variables::is_off;
@@ -35,7 +35,8 @@ Examples:
   polycast cp -r --lab hosts=8 input /tmp/%h/       an emulated cluster, whose
                                                     first host has the files
 
-%h in DEST stands for the node's name, %% for a percent sign.
+%h in DEST stands for the node's name, %% for a percent sign. Where nodes have
+DEST in common (a file system that they share) it is written once, for all.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
 is wrong or its lab cannot be had. An interrupted copy goes on where it was if
@@ -227,8 +228,7 @@ fn from_here(here: &Path, destination: OsString) -> OsString {
 
 /// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.
 fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
-    let is_address = host.parse::<std::net::IpAddr>().is_ok();
-    let short = host.split('.').next().filter(|_| !is_address).unwrap_or(host);
+    let short = without_domain(host);
     let mut named = Vec::new();
     let mut bytes = destination.as_bytes().iter();
     while let Some(byte) = bytes.next() {
@@ -318,7 +318,7 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
         }
     };
     for name in listed {
-        if !names.contains(&name) {
+        if !names.iter().any(|known| is_same_name(known, &name)) {
             names.push(name);
         }
     }

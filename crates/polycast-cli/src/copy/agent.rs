@@ -1,9 +1,7 @@
 //! One node of a copy: the source, or one that gets the files. It ends when its standard input does, whatever it does then but to put files into their
 //! place, and what has come by then stays for the next run.
 
-use std::fs;
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -19,10 +17,11 @@ use super::commit::{Commit, check_room, taken};
 use super::contact;
 use super::feed::Feed;
 use super::group::{Candidate, Handle, Word};
+use super::in_common::Mark;
 use super::message::{Command, Event};
 use super::scan;
 use super::serve::{Limit, PROOF_LIMIT, Server, serve};
-use super::staging::{Destination, Staging, Writer};
+use super::staging::{self, Destination, Opened, Staging, Writer};
 use super::store::{Block, Found, Store};
 
 /// How often an agent tells how far it is.
@@ -33,8 +32,6 @@ const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10),
 /// Of what is longer.
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
-/// Where this process puts what comes.
-static STAGED: OnceLock<PathBuf> = OnceLock::new();
 /// Held while files are put into their place.
 static FINISHING: Mutex<()> = Mutex::new(());
 
@@ -62,10 +59,7 @@ pub fn run(remove_tool: bool) -> ExitCode {
     }
     // Other threads are not waited for: to read what an earlier run has left may take an hour.
     let _last = FINISHING.lock();
-    if let Some(folder) = STAGED.get() {
-        // If nothing has come.
-        let _ = fs::remove_dir(folder);
-    }
+    staging::leave();
     std::process::exit(0)
 }
 
@@ -146,9 +140,15 @@ impl Agent {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let destination = Destination::new(destination.clone(), into_folder, force, preserve)
                     .map_err(|error| format!("{}: {error}", destination.display()))?;
-                let store = Arc::new(Store::new(lengths.into(), key, compress));
-                let (receiver, seat) = receive(node, store, destination, &manifest).map_err(text)?;
-                (self.receiver, self.seat) = (Some(receiver), Some(seat));
+                match Staging::open(&destination, &manifest, &Mark::new(&key, node)).map_err(text)? {
+                    Opened::InCommon(with) => say(&Event::InCommon { with }),
+                    Opened::Own(staging) => {
+                        let store = Arc::new(Store::new(lengths.into(), key, compress));
+                        let received = receive(node, store, destination, staging, &manifest);
+                        let (receiver, seat) = received.map_err(text)?;
+                        (self.receiver, self.seat) = (Some(receiver), Some(seat));
+                    }
+                }
             }
             Command::Expect(addresses) => contact::expect(&addresses),
             Command::Join(group, net) => {
@@ -172,9 +172,12 @@ impl Agent {
                     receiver.feed = Some(Feed::start(receiver.node, addresses, store, failed));
                 }
             }
-            Command::Finish { digest, spoiled } => {
+            Command::Finish { digest, spoiled, keeps_mark } => {
                 if let Some(receiver) = &self.receiver {
                     receiver.finish(&digest, &spoiled)?;
+                    if !keeps_mark {
+                        staging::leave();
+                    }
                     say(&Event::Done);
                 }
             }
@@ -265,10 +268,10 @@ fn receive(
     node: u32,
     store: Arc<Store>,
     destination: Destination,
+    staging: Staging,
     manifest: &str,
 ) -> io::Result<(Receiver, Candidate)> {
-    let staging = Staging::open(&destination, manifest)?;
-    let _ = STAGED.set(staging.folder.clone());
+    staging::leave_at_the_end(&staging)?;
     // What is left may take long to read.
     tell(Arc::clone(&store), false);
     let backing = Arc::new(OnceLock::new());
@@ -397,6 +400,7 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(staging) = self.staging.lock().unwrap_or_else(PoisonError::into_inner).take() {
             staging.remove();
+            staging::leave();
         }
     }
 }

@@ -280,10 +280,12 @@ mod tests {
         fs::create_dir(folder.path().join("from")).unwrap();
         let backing = copy_of(&folder.path().join("from"));
         let destination = Destination::new(folder.path().join("to").into(), true, false, true).unwrap();
-        let staging = Staging::open(&destination, "a manifest").unwrap();
+        let staging = super::super::staging::open(&destination);
         Commit::new(&backing, &destination, &[]).run(&staging).unwrap();
         let there = fs::metadata(folder.path().join("to/sub")).unwrap();
         assert_eq!((there.mode() & 0o7777, there.mtime()), (0o755, 0));
-        assert_eq!(fs::read_dir(folder.path().join("to")).unwrap().count(), 1);
+        // Of the staging folder its mark is left.
+        assert_eq!(fs::read_dir(folder.path().join("to")).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(&staging.folder).unwrap().count(), 1);
     }
 }

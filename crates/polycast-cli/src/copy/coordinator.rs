@@ -283,6 +283,7 @@ impl Copy<'_> {
                 self.nodes[index].resumed = have;
                 self.with_fleet(|fleet| fleet.ready(node, have, now));
             }
+            Event::InCommon { with } => self.leave_to(node, with),
             Event::Progress { have, written } => {
                 self.nodes[index].written = written;
                 self.with_fleet(|fleet| fleet.progress(node, have, now));
@@ -295,12 +296,26 @@ impl Copy<'_> {
             Event::Heard => self.nodes[index].membership.heard(),
             Event::RingFailed(number) => self.with_fleet(|fleet| fleet.ring_failed(number, now)),
             Event::Done => {
-                self.nodes[index].done_at = Some(self.began.elapsed().as_secs_f64());
+                let done_at = Some(self.began.elapsed().as_secs_f64());
+                let is_for =
+                    |(other, it): &(u32, &mut Node)| *other == node || it.in_common_with == Some(node);
+                (0..).zip(&mut self.nodes).filter(is_for).for_each(|(_, it)| it.done_at = done_at);
             }
             Event::Failed { reason } if node == SOURCE => return Err(reason),
             Event::Failed { reason } => self.lose(node, reason),
         }
         Ok(())
+    }
+
+    /// What another node writes is there for this one, too.
+    fn leave_to(&mut self, node: u32, with: u32) {
+        if with == SOURCE || with == node || with as usize >= self.nodes.len() {
+            return self.lose(node, "its folder is marked by a node that there is not".to_owned());
+        }
+        self.nodes[node as usize].in_common_with = Some(with);
+        let host = &self.nodes[with as usize].host;
+        self.lose(node, format!("{host}, which has DEST in common with it, failed"));
+        self.nodes[node as usize].done_at = self.nodes[with as usize].done_at;
     }
 
     fn with_fleet(&mut self, change: impl FnOnce(&mut Fleet)) {
@@ -416,6 +431,7 @@ impl Copy<'_> {
         let finish = Command::Finish {
             digest: digest.clone(),
             spoiled: spoiled.iter().map(|spoiled| spoiled.entry).collect(),
+            keeps_mark: self.fleet.as_ref().is_some_and(|fleet| fleet.away() > 0),
         };
         for node in ready {
             self.nodes[node as usize].has_been_told_to_finish = true;

@@ -138,6 +138,8 @@ pub enum Command {
     Finish {
         digest: String,
         spoiled: Vec<u32>,
+        /// A node is to come yet, which may have the folder in common.
+        keeps_mark: bool,
     },
 }
 
@@ -182,6 +184,10 @@ pub enum Event {
         have: u64,
         addresses: Vec<SocketAddr>,
         into_folder: bool,
+    },
+    /// To [`Command::Receive`]: this node has DEST in common with that one, which writes it.
+    InCommon {
+        with: u32,
     },
     /// Blocks that came, and that are written.
     Progress {

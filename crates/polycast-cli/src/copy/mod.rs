@@ -21,6 +21,7 @@ pub mod coordinator;
 mod crew;
 mod feed;
 mod group;
+mod in_common;
 mod journal;
 mod lane;
 mod message;

@@ -20,6 +20,8 @@ pub(super) struct Node {
     pub written: u64,
     pub membership: Membership,
     pub done_at: Option<f64>,
+    /// The node that writes DEST, which this one has in common with it.
+    pub in_common_with: Option<u32>,
     /// Of its agent, if it did not start: what to do about it.
     pub reason: Option<String>,
 }
@@ -42,6 +44,7 @@ impl Node {
             written: 0,
             membership: Membership::None,
             done_at: None,
+            in_common_with: None,
             reason,
         }
     }

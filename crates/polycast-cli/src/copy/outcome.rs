@@ -51,6 +51,7 @@ impl Copy<'_> {
                         Trouble::Late => "late",
                     },
                 ),
+                in_common_with: node.in_common_with.map(|with| self.nodes[with as usize].host.clone()),
                 reason,
             }
         };

@@ -44,6 +44,8 @@ pub struct NodeReport {
     pub seconds: Option<f64>,
     /// Bytes that an earlier run had left there.
     pub resumed_bytes: u64,
+    /// The node that wrote DEST for both, which have it in common.
+    pub in_common_with: Option<String>,
     /// Why others went around it on the way.
     pub set_aside: Option<&'static str>,
     /// Why it has not.
@@ -56,11 +58,23 @@ impl Report {
         self.left_out.is_empty() && self.nodes.iter().all(|node| node.has_all)
     }
 
+    /// Those that have DEST in common and have everything, in their order.
+    fn in_common(&self) -> impl Iterator<Item = Vec<&str>> {
+        self.nodes.iter().filter(|node| node.has_all).filter_map(|writer| {
+            let is_with = |node: &&NodeReport| node.in_common_with.as_ref() == Some(&writer.host);
+            self.nodes.iter().any(|node| is_with(&node)).then(|| {
+                let together = self.nodes.iter().filter(|node| node.host == writer.host || is_with(node));
+                together.map(|node| node.host.as_str()).collect()
+            })
+        })
+    }
+
     /// For people: a line, and one more for all that is not as wished.
     pub fn text(&self) -> String {
         let done = self.nodes.iter().filter(|node| node.has_all).count();
         // What an earlier run had left did not travel.
-        let resumed = self.nodes.iter().map(|node| node.resumed_bytes).min().unwrap_or(0);
+        let writers = self.nodes.iter().filter(|node| node.in_common_with.is_none());
+        let resumed = writers.map(|node| node.resumed_bytes).min().unwrap_or(0);
         let bits = self.bytes.saturating_sub(resumed) as f64 * 8.0;
         let rate = if self.seconds > 0.0 { bits / self.seconds / 1e6 } else { 0.0 };
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -72,6 +86,10 @@ impl Report {
             plural(self.nodes.len() as u64, "node"),
             in_words(self.seconds),
         );
+        for together in self.in_common() {
+            let together = together.join(", ");
+            text += &format!("{together} have DEST in common (same file system): copied once\n");
+        }
         for file in &self.left_out {
             text += &format!("left out: {}: {}\n", file.file, file.reason);
         }
@@ -106,6 +124,7 @@ mod tests {
             has_all: true,
             seconds: Some(2.0),
             resumed_bytes,
+            in_common_with: None,
             set_aside: None,
             reason: None,
         };

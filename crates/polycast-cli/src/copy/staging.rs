@@ -1,7 +1,7 @@
 //! What comes is written beside its place, into a folder that an interrupted run leaves for the next one.
 //!
 //! ```text
-//!   DEST/.polycast-cp-4f1d…/   manifest   journal, sums: blocks that are whole   tree/…: the files
+//!   DEST/.polycast-cp-4f1d…/   manifest   journal, sums: blocks that are whole   tree/…: the files   node-…: who writes here
 //! ```
 
 use std::collections::HashMap;
@@ -12,12 +12,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use polycast_copy::{Kind, Manifest, Moment, Part, Stream};
 use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_OMIT, flock, futimens};
 use rustix::io::Errno;
 
 use super::backing::Backing;
+use super::in_common::{Mark, Owner};
 use super::journal::{Journal, Noted};
 
 /// The modes that are taken over: the owner may be another one, so not the bits that lend its rights.
@@ -66,6 +68,46 @@ impl Destination {
     }
 }
 
+/// What comes of opening a staging folder.
+pub enum Opened {
+    Own(Staging),
+    /// With the node of this number, which writes here.
+    InCommon(u32),
+}
+
+/// A staging folder, to be left at the end.
+struct Staged {
+    folder: PathBuf,
+    /// As in [`Staging`], without its lock.
+    inside: File,
+    mark: Mark,
+}
+
+impl Staged {
+    /// Takes the mark away, and the folder, if nothing else is in it.
+    fn leave(&self) {
+        let inside = PathBuf::from(format!("{OPEN}{}", self.inside.as_raw_fd()));
+        let _ = fs::remove_file(self.mark.file(&inside));
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Where this process puts what comes.
+static STAGED: OnceLock<Staged> = OnceLock::new();
+
+/// This is the folder that [`leave`] leaves.
+pub fn leave_at_the_end(staging: &Staging) -> io::Result<()> {
+    let _ = STAGED.set(staging.staged()?);
+    Ok(())
+}
+
+/// Takes away what shows others that this process writes in its folder, and the folder, if nothing else is in it.
+pub fn leave() {
+    if let Some(staged) = STAGED.get() {
+        staged.leave();
+    }
+}
+
 /// The folder beside.
 pub struct Staging {
     /// Its name, by which only it itself is removed.
@@ -73,13 +115,14 @@ pub struct Staging {
     /// The same folder by what is open, whatever its name leads to: whoever owns the destination could rename the folder
     /// and put a link to elsewhere in its place.
     inside: PathBuf,
+    mark: Mark,
     /// Held while this process lives.
     _lock: File,
 }
 
 impl Staging {
     /// That of this manifest and destination; new, or as an earlier run left it.
-    pub fn open(destination: &Destination, manifest: &str) -> io::Result<Staging> {
+    pub fn open(destination: &Destination, manifest: &str, mark: &Mark) -> io::Result<Opened> {
         let mut name = destination.name.clone().unwrap_or_default().into_vec();
         name.extend(manifest.bytes());
         // 64 bits keep copies of one user apart; the name of a file may be as long as names can be.
@@ -101,9 +144,25 @@ impl Staging {
         if owner != nix::unistd::geteuid().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }
-        is_alone(flock(&lock, FlockOperation::NonBlockingLockExclusive), &folder)?;
         let inside = PathBuf::from(format!("{OPEN}{}", lock.as_raw_fd()));
-        Ok(Staging { folder, inside, _lock: lock })
+        // Before the lock, which some file systems have for one node only.
+        if let Owner::Other(node) = mark.put(&inside).map_err(|error| at(&folder, error))? {
+            return Ok(Opened::InCommon(node));
+        }
+        let locked = is_alone(flock(&lock, FlockOperation::NonBlockingLockExclusive), &folder);
+        if let Err(error) = locked {
+            let _ = fs::remove_file(mark.file(&inside));
+            return Err(error);
+        }
+        let staging = Staging { folder, inside, mark: mark.clone(), _lock: lock };
+        staging.remove_those(|name| mark.is_left(name));
+        Ok(Opened::Own(staging))
+    }
+
+    /// To be left when this process ends.
+    fn staged(&self) -> io::Result<Staged> {
+        let inside = File::open(&self.inside).map_err(|error| at(&self.folder, error))?;
+        Ok(Staged { folder: self.folder.clone(), inside, mark: self.mark.clone() })
     }
 
     pub fn tree(&self) -> PathBuf {
@@ -117,13 +176,20 @@ impl Staging {
         (manifest.len() as u64 == stream.manifest_bytes).then_some((manifest, noted))
     }
 
-    /// Removes everything.
+    /// Removes everything but its mark, which [`Staged`] takes away.
     pub fn remove(&self) {
+        let mark = self.mark.file(Path::new(""));
+        self.remove_those(|name| Path::new(name) != mark);
+    }
+
+    fn remove_those(&self, is_one: impl Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.inside).into_iter().flatten().flatten() {
+            if !is_one(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let _ = if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
         }
-        let _ = fs::remove_dir(&self.folder);
     }
 
     /// The files of a manifest where they are while they come.
@@ -295,6 +361,16 @@ pub fn folder_mode(mode: u32, preserve: bool, umask: u32) -> u32 {
     if preserve { mode & MODES } else { mode & MODES & !umask }
 }
 
+/// That of a node of some copy.
+#[cfg(test)]
+pub fn open(destination: &Destination) -> Staging {
+    let mark = Mark::new(&polycast_copy::Key::from_bytes([1; polycast_copy::KEY_BYTES]), 1);
+    match Staging::open(destination, "a manifest", &mark).unwrap() {
+        Opened::Own(staging) => staging,
+        Opened::InCommon(node) => panic!("node {node} writes there"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +390,7 @@ mod tests {
         fs::create_dir(inside("elsewhere")).unwrap();
         fs::write(inside("elsewhere/kept"), "").unwrap();
         let destination = Destination::new(inside("to").into(), true, false, false).unwrap();
-        let staging = Staging::open(&destination, "a manifest").unwrap();
+        let staging = open(&destination);
         fs::rename(&staging.folder, inside("to/away")).unwrap();
         symlink(inside("elsewhere"), &staging.folder).unwrap();
         let stream = Stream { bytes: 0, manifest_bytes: 0, block_bytes: 4_096 };
@@ -322,7 +398,10 @@ mod tests {
         staging.backing(Manifest::default(), Vec::new()).unwrap();
         assert!(inside("to/away/tree").exists());
         assert_eq!(named(&staging.tree()), fs::canonicalize(inside("to/away/tree")).unwrap());
+        let staged = staging.staged().unwrap();
         staging.remove();
+        assert_eq!(fs::read_dir(inside("to/away")).unwrap().count(), 1, "its mark");
+        staged.leave();
         assert_eq!(fs::read_dir(inside("to/away")).unwrap().count(), 0);
         let left: Vec<_> = fs::read_dir(inside("elsewhere")).unwrap().flatten().collect();
         assert_eq!(left.iter().map(|entry| entry.file_name()).collect::<Vec<_>>(), ["kept"]);

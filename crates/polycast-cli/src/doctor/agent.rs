@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use polycast_core::variables::MULTICAST;
 use polycast_net::{Family, Group, Interface, Socket, SocketOptions};
 
+use super::blast;
 use super::checks::{self, buffers, interface, offload, querier::QuerierWatch, reverse_path, surroundings};
 use super::finding::{Finding, Topic};
 use super::message::{Answer, HostFacts, InterfaceFacts, Question, SocketFacts};
@@ -90,6 +91,7 @@ struct Agent {
     interface: Option<(Interface, Family)>,
     probe: Option<Probe>,
     queries: Option<QuerierWatch>,
+    target: Option<blast::Target>,
 }
 
 /// A member of the probe's group.
@@ -141,6 +143,17 @@ impl Agent {
             Question::Send { sender, round, datagrams, datagram_bytes } => self
                 .with_probe(|probe| probe.send(sender, round, datagrams.min(MAX_DATAGRAMS), datagram_bytes)),
             Question::Count { round } => self.with_probe(|probe| probe.count(round)),
+            Question::Listen { run } => self.listen_for_blasts(run),
+            Question::Blast { to, port, run } => {
+                let index = self.interface.as_ref().map_or(0, |(interface, _)| interface.index);
+                match blast::send(to, port, index, run) {
+                    Ok(()) => Answer::Blasted,
+                    Err(error) => Answer::NotMeasured(error.to_string()),
+                }
+            }
+            Question::Received => {
+                Answer::Came { bits_per_second: self.target.as_ref().and_then(blast::Target::rate) }
+            }
             Question::Queries => {
                 let findings = self.queries.as_ref().map(|queries| queries.findings(&System::here()));
                 Answer::Findings(findings.unwrap_or_default())
@@ -169,6 +182,23 @@ impl Agent {
         });
         self.interface = chosen.map(|interface| (interface, family));
         Answer::Examined { host: HostFacts { kernel: kernel(&system), interface: facts }, findings }
+    }
+
+    fn listen_for_blasts(&mut self, run: u64) -> Answer {
+        let chosen = self.interface.as_ref();
+        let Some((address, index)) =
+            chosen.and_then(|(interface, family)| Some((interface.address(*family)?, interface.index)))
+        else {
+            return Answer::NotMeasured("its interface has no address".to_owned());
+        };
+        match blast::Target::listen(address, index, run) {
+            Ok(target) => {
+                let port = target.port;
+                self.target = Some(target);
+                Answer::Listens { port }
+            }
+            Err(error) => Answer::NotMeasured(error.to_string()),
+        }
     }
 
     fn open(&mut self, group: Group, run: u64, loop_back: bool) -> Answer {

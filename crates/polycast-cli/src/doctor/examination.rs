@@ -13,7 +13,8 @@ use super::fleet::Fleet;
 use super::message::{Answer, InterfaceFacts, Question};
 use super::probe::diagnosis::{self, About};
 use super::probe::matrix::Matrix;
-use super::report::{HostReport, ProbeReport, Report};
+use super::rates::{self, Rates, Way};
+use super::report::{HostReport, ProbeReport, Report, WayReport};
 
 /// What the user asked for.
 pub struct Request {
@@ -36,6 +37,10 @@ const WATCH_PAUSE: Duration = Duration::from_secs(1);
 const WATCH_DATAGRAMS: u32 = 8;
 /// Small enough for any MTU.
 const SMALL_BYTES: usize = 256;
+/// Hosts that are measured once more, against the fastest one.
+const MAX_SUSPECTS: usize = 32;
+/// Where so many blasts have failed, a filter is in the way, and each more would cost a second.
+const MAX_FAILURES: usize = 4;
 /// Groups to try if a port is taken on some host.
 const MAX_GROUPS: usize = 3;
 
@@ -50,9 +55,20 @@ pub fn examine(
     if session.join()? {
         session.compare();
         session.probe();
+        session.measure()?;
         session.listen_for_queries();
     }
     Ok(session.report)
+}
+
+/// Those that measure rates.
+struct Blasts {
+    /// Their hosts, and the addresses of their interfaces.
+    members: Vec<(usize, IpAddr)>,
+    ports: Vec<Option<u16>>,
+    run: u64,
+    rates: Rates,
+    failures: usize,
 }
 
 struct Session<'a> {
@@ -263,6 +279,96 @@ impl<'a> Session<'a> {
             }
         }
         matrix
+    }
+
+    /// Blasts between neighbours, then between those that seem slow and the fastest one.
+    fn measure(&mut self) -> Result<(), getrandom::Error> {
+        let address = |host: &usize| self.report.hosts[*host].facts.interface.as_ref()?.address;
+        let members: Vec<(usize, IpAddr)> =
+            self.crew.present().into_iter().filter_map(|host| Some((host, address(&host)?))).collect();
+        if members.len() < 2 {
+            return Ok(());
+        }
+        let run = getrandom::u64()?;
+        let hosts: Vec<usize> = members.iter().map(|(host, _)| *host).collect();
+        let mut ports = vec![None; members.len()];
+        for (host, answer) in self.ask(&hosts, |_| Question::Listen { run }) {
+            let place = hosts.iter().position(|member| *member == host);
+            if let (Some(place), Answer::Listens { port }) = (place, answer) {
+                ports[place] = Some(port);
+            }
+        }
+        let mut blasts = Blasts { members, ports, run, rates: Rates::new(hosts.len()), failures: 0 };
+        let steps = rates::ring(hosts.len());
+        for (step, ways) in steps.iter().enumerate() {
+            (self.progress)(format!("measuring rates: step {} of {}", step + 1, steps.len()));
+            self.blast(&mut blasts, ways);
+        }
+        for slow in blasts.rates.slow().into_iter().take(MAX_SUSPECTS) {
+            if let Some(fastest) = blasts.rates.fastest().filter(|fastest| *fastest != slow) {
+                self.blast(&mut blasts, &[(slow, fastest)]);
+                self.blast(&mut blasts, &[(fastest, slow)]);
+            }
+        }
+        self.note_rates(&blasts);
+        Ok(())
+    }
+
+    /// One step: none of these ways has a member with another one in common.
+    fn blast(&mut self, blasts: &mut Blasts, ways: &[Way]) {
+        if blasts.failures >= MAX_FAILURES {
+            return;
+        }
+        let host = |member: usize| blasts.members[member].0;
+        let possible: Vec<Way> = ways.iter().filter(|(_, to)| blasts.ports[*to].is_some()).copied().collect();
+        let senders: Vec<usize> = possible.iter().map(|(from, _)| host(*from)).collect();
+        let sent = self.ask(&senders, |sender| {
+            let to = possible.iter().find(|(from, _)| host(*from) == sender).map_or(0, |(_, to)| *to);
+            let port = blasts.ports[to].unwrap_or_default();
+            Question::Blast { to: blasts.members[to].1, port, run: blasts.run }
+        });
+        for (sender, answer) in sent {
+            let Some((from, to)) = possible.iter().find(|(from, _)| host(*from) == sender) else { continue };
+            let receiver = host(*to);
+            let came = match answer {
+                Answer::Blasted => self.ask(&[receiver], |_| Question::Received),
+                _ => Vec::new(),
+            };
+            match came[..] {
+                [(_, Answer::Came { bits_per_second: Some(rate) })] => blasts.rates.add((*from, *to), rate),
+                _ => blasts.failures += 1,
+            }
+        }
+    }
+
+    fn note_rates(&mut self, blasts: &Blasts) {
+        let host = |member: usize| blasts.members[member].0;
+        let interfaces: Vec<String> = self
+            .report
+            .hosts
+            .iter()
+            .map(|host| {
+                host.facts.interface.as_ref().map_or(String::new(), |interface| interface.name.clone())
+            })
+            .collect();
+        for member in 0..blasts.members.len() {
+            let report = &mut self.report.hosts[host(member)];
+            report.sends_bits_per_second = blasts.rates.sends(member);
+            report.receives_bits_per_second = blasts.rates.receives(member);
+        }
+        let name = |member: usize| self.crew.names()[host(member)].clone();
+        let way =
+            |((from, to), bits_per_second)| WayReport { from: name(from), to: name(to), bits_per_second };
+        self.report.rates = blasts.rates.ways().map(way).collect();
+        for (members, finding) in blasts.rates.findings(|member| interfaces[host(member)].clone()) {
+            let names: Vec<String> = members.into_iter().map(name).collect();
+            self.report.add(&names, finding);
+        }
+        if blasts.failures > 0 {
+            let found =
+                "how fast some hosts send to each other could not be measured: TCP did not come through";
+            self.report.add::<String>(&[], Finding::note(Topic::Rate, found));
+        }
     }
 
     /// Meanwhile the host hears queries.

@@ -50,6 +50,8 @@ pub enum Topic {
     Socket,
     /// Datagrams between hosts.
     Probe,
+    /// How fast hosts send to each other.
+    Rate,
 }
 
 impl Topic {
@@ -71,6 +73,7 @@ impl Topic {
             Topic::Querier => "querier",
             Topic::Socket => "socket",
             Topic::Probe => "probe",
+            Topic::Rate => "rate",
         }
     }
 }
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_json() {
-        for topic in [Topic::Settings, Topic::ReversePath, Topic::Mtu, Topic::Probe] {
+        for topic in [Topic::Settings, Topic::ReversePath, Topic::Mtu, Topic::Probe, Topic::Rate] {
             assert_eq!(serde_json::to_value(topic).unwrap(), topic.name());
         }
     }

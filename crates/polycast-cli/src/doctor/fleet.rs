@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use polycast_core::topology::{is_same_name, without_domain};
 use polycast_lab::{Lab, LabError, LabSpec, Lifetime, own_program};
 
 use super::probe::tally::MAX_SENDERS;
@@ -136,7 +137,9 @@ impl Fleet {
 
 /// Whether a name is this machine's, with or without its domain.
 pub fn is_here(host: &str, here: &str) -> bool {
-    host == "localhost" || host == here || here.strip_prefix(host).is_some_and(|rest| rest.starts_with('.'))
+    is_same_name(host, "localhost")
+        || is_same_name(host, here)
+        || !host.contains('.') && is_same_name(host, without_domain(here))
 }
 
 pub fn host_name() -> String {
@@ -148,7 +151,7 @@ pub fn parse_hosts(text: &str) -> Result<Vec<String>, String> {
     let mut hosts: Vec<String> = Vec::new();
     // The number of ranks that a host takes is of no meaning here, but the list may be that of a job.
     for host in hosts::parse(text).map_err(|error| error.to_string())? {
-        if !hosts.contains(&host.name) {
+        if !hosts.iter().any(|known| is_same_name(known, &host.name)) {
             hosts.push(host.name);
         }
     }
@@ -165,7 +168,7 @@ mod tests {
     #[test]
     fn hosts_are_taken_once_and_checked() {
         assert_eq!(parse_hosts("b, a,b").unwrap(), ["b", "a"]);
-        assert_eq!(parse_hosts("n[0-1]:2,n1").unwrap(), ["n0", "n1"]);
+        assert_eq!(parse_hosts("n[0-1]:2,N1").unwrap(), ["n0", "n1"]);
         for text in ["", "a,,b", "a,-oProxyCommand=x", "a b"] {
             assert!(parse_hosts(text).is_err(), "{text:?}");
         }
@@ -179,7 +182,9 @@ mod tests {
         assert!(
             is_here("n1", "n1.site.org")
                 && is_here("n1.site.org", "n1.site.org")
-                && is_here("localhost", "n1")
+                && is_here("LocalHost", "n1")
+                && is_here("N1", "n1.site.org")
+                && is_here("N1.Site.org", "n1.site.org")
         );
         assert!(!is_here("n", "n1.site.org") && !is_here("n1.site.org", "n1") && !is_here("n2", "n1"));
     }

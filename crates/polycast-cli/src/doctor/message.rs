@@ -55,6 +55,22 @@ pub enum Question {
         /// The round.
         round: u32,
     },
+    /// Take blasts of this run.
+    Listen {
+        /// The run.
+        run: u64,
+    },
+    /// Send a blast.
+    Blast {
+        /// The address of the other host's interface.
+        to: IpAddr,
+        /// Where it listens.
+        port: u16,
+        /// The run.
+        run: u64,
+    },
+    /// Tell how fast the last blast came.
+    Received,
     /// Tell which queries for group members were heard.
     Queries,
 }
@@ -98,6 +114,20 @@ pub enum Answer {
         /// Why it did not take all.
         error: Option<String>,
     },
+    /// To [`Question::Listen`].
+    Listens {
+        /// Where.
+        port: u16,
+    },
+    /// To [`Question::Blast`].
+    Blasted,
+    /// To [`Question::Received`].
+    Came {
+        /// Absent if none came.
+        bits_per_second: Option<u64>,
+    },
+    /// To [`Question::Listen`] and [`Question::Blast`].
+    NotMeasured(String),
     /// To [`Question::Count`].
     Counted {
         /// One entry for each sender that was heard.

@@ -10,6 +10,7 @@
 //! ([`probe`]): a switch that forgets who wants a group, a firewall, a smaller MTU on the way all look alike from a host.
 
 pub mod agent;
+mod blast;
 pub mod checks;
 mod crew;
 pub mod examination;
@@ -18,6 +19,7 @@ pub mod fleet;
 mod message;
 mod page;
 mod probe;
+mod rates;
 pub mod report;
 mod system;
 mod worker;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use polycast_core::topology::hostlist;
+use polycast_core::units::quantity::rate;
 
 use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
@@ -34,6 +35,9 @@ impl Report {
         }
         if let Some(probe) = &self.probe {
             writeln!(out, "\n{}", probe.text(paint))?;
+        }
+        if !self.rates.is_empty() {
+            writeln!(out, "\n{}", rates_table(&self.hosts, paint))?;
         }
         writeln!(out, "\n{}", self.verdict(paint))?;
         Ok(out)
@@ -81,6 +85,18 @@ impl Report {
     }
 }
 
+/// How fast each host sends and receives.
+fn rates_table(hosts: &[HostReport], paint: Paint) -> String {
+    let in_words = |bits: Option<u64>| bits.map_or("-".to_owned(), rate);
+    let row = |host: &HostReport| {
+        let rates = [host.sends_bits_per_second, host.receives_bits_per_second].map(in_words);
+        [vec![host.name.clone()], rates.to_vec()].concat()
+    };
+    let title = paint.set(Style::new().bold(), "rate of a short blast to and from another host");
+    let text = table(["HOST", "SENDS", "RECEIVES"], hosts.iter().map(row).collect(), 1);
+    format!("{title}\n{}", text.trim_end())
+}
+
 fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let row = |host: &HostReport| {
@@ -103,13 +119,6 @@ fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
     // Painted after the columns were laid out.
     let (heading, rows) = text.split_once('\n').unwrap_or_default();
     format!("{}\n{}", paint.set(Style::new().bold(), heading), rows.trim_end())
-}
-
-fn rate(bits_per_second: u64) -> String {
-    match bits_per_second {
-        gigabits @ 1_000_000_000.. => format!("{} Gb/s", gigabits as f64 / 1e9),
-        megabits => format!("{} Mb/s", megabits / 1_000_000),
-    }
 }
 
 impl ProbeReport {

@@ -20,6 +20,19 @@ pub struct Report {
     pub(super) findings: Vec<Said>,
     /// Absent if there was nobody to send to.
     pub probe: Option<ProbeReport>,
+    /// How fast blasts came from one host to another.
+    pub rates: Vec<WayReport>,
+}
+
+/// From one host to another.
+#[derive(Serialize)]
+pub struct WayReport {
+    /// Who sent.
+    pub from: String,
+    /// Who received.
+    pub to: String,
+    /// How fast.
+    pub bits_per_second: u64,
 }
 
 /// A host.
@@ -36,6 +49,10 @@ pub struct HostReport {
     pub foreign: u64,
     /// Datagrams that its kernel dropped because the receive buffer was full.
     pub dropped: u64,
+    /// The fastest that a blast of it came to another host, and one of another host to it; absent if none was measured.
+    pub sends_bits_per_second: Option<u64>,
+    /// See above.
+    pub receives_bits_per_second: Option<u64>,
 }
 
 /// A finding, and whom it is about.
@@ -78,6 +95,8 @@ impl HostReport {
             socket: None,
             foreign: 0,
             dropped: 0,
+            sends_bits_per_second: None,
+            receives_bits_per_second: None,
         }
     }
 }
@@ -119,6 +138,7 @@ impl Report {
             hosts,
             findings: Vec::new(),
             probe: None,
+            rates: Vec::new(),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use polycast_core::topology::is_same_name;
+
 use super::{HostsError, Listed, number_of_ranks, one};
 
 /// Reads a file of hosts.
@@ -27,7 +29,7 @@ fn parse_file(text: &str, file: &str) -> Result<Vec<Listed>, HostsError> {
         let unreadable =
             || HostsError::Line { file: file.to_owned(), line: index + 1, found: line.to_owned() };
         let host = of_line(line).ok_or_else(unreadable)?;
-        match hosts.iter_mut().find(|known| known.name == host.name) {
+        match hosts.iter_mut().find(|known| is_same_name(&known.name, &host.name)) {
             Some(known) => known.ranks = Some(known.ranks.unwrap_or(1) + host.ranks.unwrap_or(1)),
             None => hosts.push(host),
         }
@@ -78,6 +80,7 @@ mod tests {
     fn lines_of_one_host_add_up() {
         assert_eq!(hosts("n1\nn0\nn1\nn1\n").as_deref(), Ok("n1:3 n0"));
         assert_eq!(hosts("a:2\nb\na slots=3\n").as_deref(), Ok("a:5 b"));
+        assert_eq!(hosts("N1:2\r\nb\r\nn1 slots=3\r\n").as_deref(), Ok("N1:5 b"));
     }
 
     #[test]

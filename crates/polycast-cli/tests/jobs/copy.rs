@@ -101,6 +101,25 @@ fn all_get_it(site: &Site, bytes: Vec<u8>, ways: &[(&str, &str)], compressed: Op
     }
 }
 
+/// All hosts of a lab see one file system.
+#[test]
+fn a_folder_that_hosts_share_is_written_once() {
+    let Some(site) = Site::new(&[]) else { return };
+    let file = contents((1 << 20) + 12_345);
+    fs::write(site.at("file"), &file).unwrap();
+    let mut command = Command::new(TOOL);
+    command.args(["cp", "-t", "600", "--lab", "box", "file", "out/shared"]).current_dir(site.folder.path());
+    let output = command.env("POLYCAST_LAB_DIRECTORY", site.labs.directory()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("h1, h2, h3, h4 have DEST in common (same file system): copied once"), "{text}");
+    assert!(fs::read(site.at("out/shared")).unwrap() == file);
+    let names = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut left: Vec<String> = fs::read_dir(site.at("out")).unwrap().flatten().map(names).collect();
+    left.sort();
+    assert_eq!(left, ["h1", "h2", "h3", "h4", "shared"]);
+}
+
 #[test]
 fn files_go_by_multicast() {
     let Some(site) = Site::new(&[]) else { return };

@@ -64,6 +64,43 @@ fn a_good_network_carries_both_families() {
     }
 }
 
+/// The links of a network that was built at different times.
+const MIXED: &str = "\
+SwitchName=s0 Nodes=h[0-2] LinkSpeed=20
+SwitchName=s1 Nodes=h3 LinkSpeed=4
+SwitchName=s2 Nodes=h4 LinkSpeed=1
+SwitchName=top Switches=s[0-2] LinkSpeed=20
+";
+
+#[test]
+fn slow_hosts_are_named_with_their_rates() {
+    let (labs, folder) = (Labs::new(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("mixed.conf");
+    fs::write(&file, MIXED).unwrap();
+    if !labs.up(&["box", "--topology", file.to_str().unwrap()]) {
+        return;
+    }
+    let (code, report) = examine(&labs, &["--lab", "box"]);
+    assert_eq!(code, Some(0), "a slow host does not keep multicast from being used: {report:#}");
+    let slow = findings(&report, "rate", "warning");
+    assert!(slow.iter().any(|said| said.starts_with("h3: sends at ")), "{report:#}");
+    let slowest = slow.iter().find(|said| said.starts_with("h4: sends at ")).unwrap();
+    assert!(
+        slowest.contains("times slower, and holds all others up -> ") && slowest.contains("ethtool e0"),
+        "{slowest}"
+    );
+    // However busy the machine is, no link is faster than it is.
+    for (host, megabits) in [(0, 20.0), (1, 20.0), (2, 20.0), (3, 4.0), (4, 1.0)] {
+        let host = &report["hosts"][host];
+        for key in ["sends_bits_per_second", "receives_bits_per_second"] {
+            assert!(host[key].as_f64().unwrap() < megabits * 1.5e6, "{host:#}");
+        }
+    }
+    let ways = report["rates"].as_array().unwrap();
+    assert!(ways.len() >= 10 && ways.iter().all(|way| way["from"] != way["to"]), "{report:#}");
+    labs.succeeds(&["down", "box"]);
+}
+
 #[test]
 fn a_lab_for_one_examination_is_gone_afterwards() {
     let labs = Labs::new();

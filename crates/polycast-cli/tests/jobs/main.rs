@@ -41,6 +41,7 @@ mod symbols;
 mod topology_jobs;
 mod traced;
 mod tune;
+mod unequal;
 mod unserved;
 mod verbs;
 mod waiting;

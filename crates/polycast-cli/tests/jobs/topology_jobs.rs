@@ -145,6 +145,38 @@ fn hosts_that_the_file_lacks_are_placed_apart() {
     labs.succeeds(&["down", "--all"]);
 }
 
+/// Neither capitals nor domains nor ends of lines keep a host from being found.
+#[test]
+fn hosts_are_found_however_their_names_are_written() {
+    let Some((labs, files, _)) = shuffled() else { return };
+    let capitals = SHUFFLED.to_uppercase().replace('\n', "\r\n");
+    let capitals = files.write("capitals.conf", &capitals);
+    let full = files.write("full.conf", "SwitchName=left Nodes=n0.Cl.example,n2.Cl.example,n4.Cl.example\nSwitchName=right Nodes=n1.Cl.example,n3.Cl.example,n5.Cl.example\nSwitchName=top Switches=left,right\n");
+    let program = Mpi::OpenMpi.built("bcast_roots");
+    for (file, domain) in [(&capitals, ""), (&capitals, ".cl.example"), (&full, ""), (&full, ".CL.Example")] {
+        let script = format!("hostname $(hostname){domain}; exec \"$0\"");
+        let words = ["unshare", "--uts", "sh", "-c", &script, &program.to_string_lossy()];
+        let job = LabJob::of(&labs, Mpi::OpenMpi, RANKS, &words).forced("contention-free-chain:segment=8KiB");
+        let output = job.variable("POLYCAST_TOPOLOGY", file).expect_ok();
+        assert!(choices(&output).ends_with("switches=2"), "{file} {domain}: {}", output.stderr);
+        assert!(warnings(&output).is_empty(), "{file} {domain}: {}", output.stderr);
+    }
+    labs.succeeds(&["down", "--all"]);
+}
+
+/// Ranks of one machine that each call it otherwise, as in containers: what is said names the reason.
+#[test]
+fn ranks_that_only_look_like_several_nodes_are_told_so() {
+    let Some(labs) = lab(1, &[]) else { return };
+    let program = Mpi::OpenMpi.built("bcast_roots");
+    let script = "hostname c$$; exec \"$0\"";
+    let words = ["unshare", "--uts", "sh", "-c", script, &program.to_string_lossy()];
+    let job = LabJob::of(&labs, Mpi::OpenMpi, 4, &words).ranks_per_host(4);
+    let output = job.forced("multicast-pull").expect_ok();
+    expect_warning(&output, &["only look like several nodes", "one kernel", "and 1 more", "--uts=host"]);
+    labs.succeeds(&["down", "--all"]);
+}
+
 /// Rank 0's file counts, also on a host that has another one or none.
 #[test]
 fn ranks_that_were_told_different_things() {

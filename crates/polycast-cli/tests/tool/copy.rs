@@ -17,6 +17,7 @@ use crate::common::job::{self, wait_until};
 use crate::common::lease::hold;
 
 mod again;
+mod in_common;
 mod silence;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
@@ -333,7 +334,7 @@ fn a_node_without_room_or_rights_is_told_and_delays_nobody() {
     for (words, expected) in [
         // As root without what lets root write everywhere.
         ("setpriv --bounding-set=-dac_override --inh-caps=-dac_override", "Permission denied"),
-        (&in_mount("-o size=64k"), "300000 bytes are to come, and 6"),
+        (&in_mount("-o size=64k"), "300000 bytes are to come, and "),
         (&in_mount("-o ro"), "Read-only file system"),
         // Nobody can tell before how much fits.
         ("prlimit --fsize=100000 env --ignore-signal=XFSZ", "File too large"),

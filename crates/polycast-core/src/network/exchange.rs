@@ -1,15 +1,18 @@
 //! Who sends what to whom while the leaders of all nodes measure at once.
 //!
 //! ```text
-//!  to the next      ping ×5   4 KiB   16 KiB   64 KiB … again   over      each when the one before was answered
-//!  from the next       ▲ answers of one byte
+//!  to the next      ping ×5   4 KiB   16 KiB   64 KiB … until one takes long, then so long ones until three in succession agree      over
+//!  from the next       ▲ answers of one byte; each is sent when the one before was answered
 //! ```
+//! A token bucket is full at the beginning: what goes through it then tells nothing of the rate, however often it is repeated. What it lets pass
+//! at first is known by what follows taking longer, so only messages in succession that agree are believed.
+//!
 //! Each leader is measured by the one before it in the same way, so every link carries data in both directions, as it does in a chain.
 //! It answers what comes from there whenever it comes; the two have nothing to do with each other, so nobody waits for anybody in a
 //! circle.
 
 use super::Estimate;
-use super::estimate::RoundTrip;
+use super::estimate::{RoundTrip, settled};
 use crate::units::Nanos;
 
 /// Round trips of one byte: one that opens the connection and counts for nothing, and those that tell the latency.
@@ -20,10 +23,12 @@ const FIRST_BYTES: u64 = 4 << 10;
 const GROWTH: u64 = 4;
 /// The longest message: at 100 Gb/s it takes as long as a round trip or a few.
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 20;
-/// A message that takes so much longer than an empty one tells the rate well enough.
-const LONG_ENOUGH: Nanos = Nanos::from_micros(500);
+/// One that takes so long is followed by shorter ones: they tell as much.
+const TOO_LONG: Nanos = Nanos::from_micros(16_000);
 /// Nothing is begun that would end later, as far as one can tell: links so slow have told enough.
-const PATIENCE: Nanos = Nanos::from_micros(40_000);
+const PATIENCE: Nanos = Nanos::from_micros(160_000);
+/// Messages that are not pings, at most.
+const MAX_MESSAGES: usize = 24;
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +75,16 @@ impl Exchange {
             let is_hopeless = spent > PATIENCE;
             return Next::Send(if self.short.len() < PINGS && !is_hopeless { 1 } else { FIRST_BYTES });
         };
-        let of_this_length = self.long.iter().filter(|one| one.bytes == last.bytes).count();
+        if self.long.len() >= MAX_MESSAGES || settled(&self.long, self.fastest_ping()).is_some() {
+            return Next::Over;
+        }
         let takes = last.time - self.fastest_ping();
-        // One length alone tells the rate only if a bucket that was full has no part in it.
-        let is_long_enough =
-            last.bytes == MAX_MESSAGE_BYTES || takes >= LONG_ENOUGH && last.bytes > FIRST_BYTES;
-        let (bytes, would_take) = match is_long_enough {
-            true if of_this_length > 1 => return Next::Over,
-            true => (last.bytes, last.time),
-            false => (last.bytes * GROWTH, Nanos(last.time.0.saturating_mul(GROWTH))),
+        let (bytes, would_take) = match () {
+            () if takes >= TOO_LONG && last.bytes > FIRST_BYTES => {
+                (last.bytes / GROWTH, Nanos(last.time.0 / GROWTH))
+            }
+            () if last.tells_the_rate(self.fastest_ping()) => (last.bytes, last.time),
+            () => (last.bytes * GROWTH, Nanos(last.time.0.saturating_mul(GROWTH))),
         };
         if spent + would_take > PATIENCE { Next::Over } else { Next::Send(bytes) }
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::draft::Draft;
+use super::host_name::{is_same_name, without_domain};
 use super::hostlist::expand;
 use super::{Link, MAX_NAME, Reading, Topology, TopologyError};
 
@@ -88,12 +89,17 @@ fn switches(draft: &mut Draft, entry: &Address<'_>) -> Option<Vec<usize>> {
 /// The address without the host at its end, whose name may have dots itself, or be another than the host's own.
 fn levels<'a>(entry: &Address<'a>) -> &'a str {
     let Address { host, address, .. } = entry;
-    if address == host {
+    if is_same_name(address, host) {
         return "";
     }
-    let before = |name: &str| address.strip_suffix(name).and_then(|rest| rest.strip_suffix('.'));
-    let short = host.split('.').next().unwrap_or(host);
-    before(host).or_else(|| before(short)).or_else(|| Some(address.rsplit_once('.')?.0)).unwrap_or("")
+    let before = |name: &str| {
+        let (rest, end) = address.split_at_checked(address.len().checked_sub(name.len())?)?;
+        rest.strip_suffix('.').filter(|_| is_same_name(end, name))
+    };
+    before(host)
+        .or_else(|| before(without_domain(host)))
+        .or_else(|| Some(address.rsplit_once('.')?.0))
+        .unwrap_or("")
 }
 
 fn place_the_rest(draft: &mut Draft, without_switch: &[&Address<'_>]) {

@@ -1,5 +1,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::host_name::ByName;
 use super::{Host, Link, Switch, Topology};
 
 /// The ranks of a communicator on the hosts of a topology.
@@ -14,14 +15,13 @@ pub struct Placed {
 }
 
 impl Topology {
-    /// Puts ranks on hosts; `host_names` has an entry per rank. A name is looked up as it is, then without its domain, so
-    /// that `dev3.cluster.org` finds `dev3` and the other way round.
+    /// Puts ranks on hosts; `host_names` has an entry per rank. A name is looked up as it is, then whatever its capitals, then
+    /// without its domain, so that `Dev3.cluster.org` finds `dev3` and the other way round.
     pub fn place<S: AsRef<str>>(&self, host_names: &[S]) -> Placed {
         let mut topology = self.clone();
-        let mut by_name: HashMap<String, usize> = HashMap::new();
+        let mut by_name = ByName::default();
         for (index, host) in topology.hosts.iter().enumerate() {
-            by_name.insert(host.name.clone(), index);
-            by_name.entry(short(&host.name).to_owned()).or_insert(index);
+            by_name.add(&host.name, index);
         }
         let mut unplaced_hosts = Vec::new();
         let mut apart = Apart::new(&topology);
@@ -29,11 +29,11 @@ impl Topology {
             .iter()
             .map(|name| {
                 let name = name.as_ref();
-                if let Some(&known) = by_name.get(name).or_else(|| by_name.get(short(name))) {
+                if let Some(known) = by_name.get(name) {
                     return known;
                 }
                 unplaced_hosts.push(name.to_owned());
-                by_name.insert(name.to_owned(), topology.hosts.len());
+                by_name.add(name, topology.hosts.len());
                 apart.add(&mut topology, name)
             })
             .collect();
@@ -110,10 +110,6 @@ impl Apart {
     }
 }
 
-fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +120,16 @@ mod tests {
         let placed = topology.place(&["b", "a.cluster.org", "b.cluster.org", "a"]);
         assert_eq!(placed.host_of, [1, 0, 1, 0]);
         assert_eq!(placed.topology, topology);
+    }
+
+    #[test]
+    fn ranks_find_their_hosts_whatever_their_capitals() {
+        let topology = Topology::flat(["N1".to_owned(), "n2.Cluster.org".to_owned()]);
+        let placed = topology.place(&["n1", "N2", "n1.cluster.org", "n2.cluster.ORG"]);
+        assert_eq!((placed.host_of, placed.unplaced_hosts.len()), (vec![0, 1, 0, 1], 0));
+        // Numbers of an address are no name and domain.
+        let placed = Topology::flat(["10.0.0.1".to_owned()]).place(&["10.0.0.2", "10.0.0.1", "10"]);
+        assert_eq!(placed.unplaced_hosts, ["10.0.0.2", "10"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!   every rank    the same, where they differ                     MPI_Allgather: what the first knows counts
 //!   leaders       messages to the next one in the ring            by the MPI, on the communicator's own tags
 //!   every rank    latency and rate, and how fast multicast is     MPI_Allgather
+//!                 … both again, where links seem to differ        until two rounds agree, three at most
 //! ```
 //!
 //! Invariant: what is concluded follows from what all have told, so it is the same on all ranks; a rank that cannot measure says so.
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use polycast_core::network::{Network, Told};
+use polycast_core::network::{Links, Network, Told};
 use polycast_core::units::{Nanos, Rank, Rate};
 
 use self::way::Way;
@@ -114,22 +115,33 @@ pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Res
         remember(layout, network);
         return Ok(Found { network, is_clean: true });
     }
-    let (mut mine, mut is_clean) = (Told::default(), true);
-    if layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1 {
-        let mut way = Way::new(*door, layout, world.tags.first_tag(number));
-        let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
-        is_clean = way.is_clean();
-        // The connections that MPI has used are there now.
-        let prospect = catch_unwind(multicast::prospect).unwrap_or_default();
-        mine = Told { estimate: measured.unwrap_or_default(), ..prospect };
-    }
-    let all = door.allgather(&mine.to_bytes(), ranks)?;
-    let told: Vec<Told> = all.iter().map(Told::from_bytes).collect();
-    let network = Network::agreed(&told);
+    let (mut links, mut is_clean) = (Links::default(), true);
+    let (told, network) = loop {
+        let mut mine = Told::default();
+        if layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1 {
+            let mut way = Way::new(*door, layout, world.tags.first_tag(number));
+            let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
+            is_clean = way.is_clean();
+            // The connections that MPI has used are there now.
+            let prospect = catch_unwind(multicast::prospect).unwrap_or_default();
+            mine = Told { estimate: measured.unwrap_or_default(), ..prospect };
+        }
+        let all = door.allgather(&mine.to_bytes(), ranks)?;
+        let told: Vec<Told> = all.iter().map(Told::from_bytes).collect();
+        // As they stand in the ring; others have nothing to tell.
+        let ring: Vec<Told> = layout.nodes.leaders().iter().map(|leader| told[leader.index()]).collect();
+        links.add(&ring);
+        // All know the same, so all go on or none.
+        if links.are_settled() {
+            let network = Network::agreed(&ring, &links);
+            break (told, network);
+        }
+    };
     remember(layout, network);
-    report::asked(layout.nodes.count(), network);
+    let name = |rank: usize| world.told.host_name(layout.world_ranks[rank]);
+    let of_node = |node: usize| name(layout.nodes.leaders()[node].index());
+    report::asked(layout.nodes.count(), network, &links, of_node);
     if layout.rank == Rank(0) {
-        let name = |rank: usize| world.told.host_name(layout.world_ranks[rank]);
         multicast::warning(&told, &network, name).inspect(|warning| warn_once(warning));
     }
     Ok(Found { network, is_clean })

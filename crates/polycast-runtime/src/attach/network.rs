@@ -30,6 +30,8 @@ pub struct Here {
     pub kernel: u64,
     /// Of the kernel and the host's name.
     pub host: u64,
+    /// Of the kernel alone.
+    pub kernel_start: u32,
     /// Empty where Slurm says nothing, or knows of no switches.
     address: String,
 }
@@ -45,17 +47,18 @@ impl Here {
         Here {
             kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).bytes(&machine::binding()).finish(),
             host: Digest::of("polycast host").bytes(boot.as_bytes()).bytes(host_name.as_bytes()).finish(),
+            kernel_start: Digest::of("polycast start").bytes(boot.as_bytes()).finish() as u32,
             host_name,
             address: if says_something { address } else { String::new() },
         }
     }
 
-    pub fn name_bytes(&self) -> u32 {
-        self.host_name.len() as u32
+    pub fn name_bytes(&self) -> u16 {
+        self.host_name.len() as u16
     }
 
-    pub fn address_bytes(&self) -> u32 {
-        self.address.len() as u32
+    pub fn address_bytes(&self) -> u16 {
+        self.address.len() as u16
     }
 }
 
@@ -103,10 +106,10 @@ pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiErro
         let locality = catch_unwind(machine::locality).unwrap_or_default();
         (before, mine) = (Locality::DIGITS as u32, locality.put_before(&mine));
     }
-    let mut host_names = gather(door, records, |record| before + record.name_bytes, &mine)?;
+    let mut host_names = gather(door, records, |record| before + u32::from(record.name_bytes), &mine)?;
     let localities = host_names.iter_mut().filter(|_| before > 0).map(Locality::take_from).collect();
     let addresses = match has_addresses {
-        true => gather(door, records, |record| record.address_bytes, &here.address)?,
+        true => gather(door, records, |record| record.address_bytes.into(), &here.address)?,
         false => Vec::new(),
     };
     Ok(Told { host_names: Texts::new(&host_names), addresses: Texts::new(&addresses), localities })

@@ -5,7 +5,7 @@
 //!     ├──────────── "polycast" ─────────┼──────── build identity ────────┤   for ever
 //!  16 ├────────── capabilities ─────────┼──────── settings digest ───────┤   as this build has it
 //!  32 ├────────────── host ─────────────┼───────────── kernel ───────────┤
-//!  48 ├──────────── process ────────────┼─ name bytes ──┬ address bytes ─┤
+//!  48 ├──────────── process ────────────┼ name ┬ address ┬ kernel's start ─┤
 //! ```
 //! Numbers are little-endian. Ranks with different builds must be able to exchange records and to find out that their builds
 //! differ. So the length, and what the first 16 bytes mean, stay as they are in all versions. What stands in the other 48 is read
@@ -31,23 +31,37 @@ pub struct Record {
     /// Tells processes apart.
     pub process: u64,
     /// Of the name of its host.
-    pub name_bytes: u32,
+    pub name_bytes: u16,
     /// Of where Slurm says that the host is; 0 if it does not.
-    pub address_bytes: u32,
+    pub address_bytes: u16,
+    /// The same for ranks on one kernel, whatever their hosts' names.
+    pub kernel_start: u32,
 }
 
 impl Record {
     /// Of a rank that cannot serve: it has no capabilities.
     pub fn unable(build: u64) -> Record {
         let [capabilities, settings_digest, host, kernel, process] = [0; 5];
-        let (name_bytes, address_bytes) = (0, 0);
-        Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+        let (name_bytes, address_bytes, kernel_start) = (0, 0, 0);
+        Record {
+            build,
+            capabilities,
+            settings_digest,
+            host,
+            kernel,
+            process,
+            name_bytes,
+            address_bytes,
+            kernel_start,
+        }
     }
 
     pub fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         let Record { build, capabilities, settings_digest, host, kernel, process, .. } = self;
-        let lengths = u64::from(self.name_bytes) | u64::from(self.address_bytes) << 32;
+        let lengths = u64::from(self.name_bytes)
+            | u64::from(self.address_bytes) << 16
+            | u64::from(self.kernel_start) << 32;
         let magic = u64::from_le_bytes(MAGIC);
         let fields = [magic, build, capabilities, settings_digest, host, kernel, process, lengths];
         for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
@@ -66,8 +80,9 @@ impl Record {
             host: field(4),
             kernel: field(5),
             process: field(6),
-            name_bytes: field(7) as u32,
-            address_bytes: (field(7) >> 32) as u32,
+            name_bytes: field(7) as u16,
+            address_bytes: (field(7) >> 16) as u16,
+            kernel_start: (field(7) >> 32) as u32,
         })
     }
 }
@@ -84,7 +99,8 @@ mod tests {
         kernel: 5,
         process: 6,
         name_bytes: 7,
-        address_bytes: u32::MAX,
+        address_bytes: u16::MAX,
+        kernel_start: u32::MAX - 1,
     };
 
     #[test]

@@ -222,6 +222,7 @@ mod tests {
         let hosts: Arc<[u64]> = [1, 7, 8, 7, 9, 7].into();
         let world = World {
             kernels: hosts.to_vec(),
+            kernel_starts: vec![1, 1, 1, 1, 2, 1],
             ranks_per_processor: vec![9, 3, 1, 3, 1, 3],
             room: None,
             processes: hosts.clone(),
@@ -232,6 +233,8 @@ mod tests {
             view: view.clone(),
             changes: 0,
         };
+        assert_eq!(world.on_one_kernel(&[5, 4, 3, 2]), [2, 3], "hosts 7 and 8, each once");
+        assert_eq!(world.on_one_kernel(&[4, 5, 1]), [0; 0]);
         let shape = view.shape(&world, &[1, 2, 3, 4, 5]);
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.ranks_per_processor), (5, 3, 3, 3));
         let [one, other] = [[5, 2], [3, 2]].map(|ranks| view.policy(&world, Rank(0), &ranks, None));

@@ -40,6 +40,8 @@ const MAX_PROCESSORS: usize = 0xffff;
 pub struct World {
     pub hosts: Arc<[u64]>,
     pub kernels: Vec<u64>,
+    /// Of each rank, its kernel, whatever its host's name.
+    pub kernel_starts: Vec<u32>,
     /// Of each rank: how many of the job there are for each processor that it may run on, rounded up.
     pub ranks_per_processor: Vec<u32>,
     /// How many bytes a call may need on any of them; `None`: no rank's memory is limited.
@@ -68,6 +70,23 @@ impl World {
         WORLD.with(|world| world.get().cloned().unwrap_or(Ok(None)))
     }
 
+    /// Of these ranks of MPI_COMM_WORLD, one on each host of those that only look like several: their ranks run on one kernel.
+    pub fn on_one_kernel(&self, ranks: &[u32]) -> Vec<u32> {
+        let mut hosts: Vec<(u32, u64, u32)> = ranks
+            .iter()
+            .map(|rank| (self.kernel_starts[*rank as usize], self.hosts[*rank as usize], *rank))
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup_by_key(|(kernel, host, _)| (*kernel, *host));
+        let mut alike: Vec<u32> = hosts
+            .chunk_by(|(one, ..), (other, ..)| one == other)
+            .filter(|alike| alike.len() > 1)
+            .flat_map(|alike| alike.iter().map(|(.., rank)| *rank))
+            .collect();
+        alike.sort_unstable();
+        alike
+    }
+
     fn of(records: &[Record], told: Told, tags: TagSpace, settings: Arc<Settings>) -> World {
         fault::point(Point::Agree);
         if records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
@@ -81,6 +100,7 @@ impl World {
         let world = World {
             hosts: records.iter().map(|other| other.host).collect(),
             kernels: records.iter().map(|other| other.kernel).collect(),
+            kernel_starts: records.iter().map(|other| other.kernel_start).collect(),
             ranks_per_processor: ranks_per_processor(records),
             room: records.iter().filter_map(|other| room_of(other.capabilities)).min(),
             processes: records.iter().map(|other| other.process).collect(),
@@ -212,6 +232,7 @@ fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> Recor
         process: process_identity(),
         name_bytes: here.name_bytes(),
         address_bytes: here.address_bytes(),
+        kernel_start: here.kernel_start,
     }
 }
 
@@ -221,8 +242,18 @@ mod tests {
 
     fn record(host: u64) -> Record {
         let [build, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
-        let (name_bytes, address_bytes) = (7, 8);
-        Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+        let (name_bytes, address_bytes, kernel_start) = (7, 8, 9);
+        Record {
+            build,
+            capabilities,
+            settings_digest,
+            host,
+            kernel,
+            process,
+            name_bytes,
+            address_bytes,
+            kernel_start,
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ use super::registry::{self, Standing};
 use super::terms::Terms;
 use super::verbs;
 use crate::abi::MpiError;
+use crate::attach::named_hosts;
 use crate::digest::Digest;
 use crate::door::Door;
 use crate::fault::{self, Point};
@@ -73,9 +74,18 @@ impl Unavailable {
         !matches!(self.reason, Reason::Off | Reason::Setting | Reason::Nowhere)
     }
 
-    /// What to tell the user; nothing if it is what they asked for.
-    pub fn warning(self) -> Option<String> {
+    /// What to tell the user; nothing if it is what they asked for. `on_one_kernel`: hosts that only look like several.
+    pub fn warning(self, on_one_kernel: impl FnOnce() -> Vec<String>) -> Option<String> {
         let Unavailable { reason, rank } = self;
+        // Nobody else has so many groups: those who are in each other's way are on one network stack.
+        if reason == Reason::Conflict
+            && let Some(hosts) = named_hosts(&on_one_kernel())
+        {
+            return Some(format!(
+                "no multicast: {hosts} only look like several nodes: their ranks run on one kernel and in each other's way on its network; \
+                 give them one host name (containers: --uts=host), and shared memory serves them; until then trees do"
+            ));
+        }
         let remedy = "trees serve; `polycast doctor` finds out more, POLYCAST_MULTICAST=off silences this";
         (![Reason::Off, Reason::Nowhere].contains(&reason))
             .then(|| format!("no multicast: rank {rank}: {}; {remedy}", reason.text()))

@@ -28,7 +28,7 @@ mod untimed;
 
 use std::sync::{Mutex, TryLockError};
 
-use polycast_core::network::Network;
+use polycast_core::network::{Links, Network};
 use polycast_core::variables::ReportTo;
 
 pub use self::log::Log;
@@ -106,9 +106,9 @@ pub fn choices(by: String) {
     with_record(|record| record.choices(by));
 }
 
-/// What was found out about the network between so many nodes.
-pub fn asked(nodes: u32, network: Network) {
-    with_record(|record| record.asked(nodes, network));
+/// What was found out about the network between so many nodes, and about their links; `host` names one by its place in the ring.
+pub fn asked(nodes: u32, network: Network, links: &Links, host: impl Fn(usize) -> String) {
+    with_record(|record| record.asked(nodes, network, links, host));
 }
 
 /// A communicator that was to use multicast does without, for this reason.

@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use polycast_core::network::Network;
+use polycast_core::network::{Alike, Links, Network};
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::protocol;
+use polycast_core::topology::hostlist;
 use serde::Serialize;
 
 use super::sizes::{By, Sizes};
@@ -179,6 +180,18 @@ pub struct Asked {
     pub rate: Option<String>,
     pub latency: Option<String>,
     pub multicast_percent: u64,
+    /// Where some links are much slower than most: links that are alike, the slowest first, those of most nodes last.
+    pub links: Vec<AlikeLinks>,
+}
+
+/// Links of one class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct AlikeLinks {
+    pub rate: String,
+    /// As a hostlist.
+    pub hosts: String,
+    #[serde(skip)]
+    pub bits_per_second: u64,
 }
 
 /// A reason by its index in [`Calls::left`].
@@ -218,13 +231,19 @@ impl Record {
         self.found.push_back(found);
     }
 
-    pub fn asked(&mut self, nodes: u32, network: Network) {
+    pub fn asked(&mut self, nodes: u32, network: Network, links: &Links, host: impl Fn(usize) -> String) {
+        let alike = |alike: Alike| AlikeLinks {
+            rate: alike.rate.to_string(),
+            hosts: hostlist(&alike.nodes.into_iter().map(&host).collect::<Vec<_>>()),
+            bits_per_second: alike.rate.bits_per_second(),
+        };
         if self.asked.len() < MAX_CHOICES {
             self.asked.insert(Asked {
                 nodes,
                 rate: network.rate.map(|rate| rate.to_string()),
                 latency: network.latency.map(|latency| latency.to_string()),
                 multicast_percent: network.multicast_percent(),
+                links: links.classes().into_iter().map(alike).collect(),
             });
         }
     }

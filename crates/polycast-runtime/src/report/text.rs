@@ -1,8 +1,8 @@
 use std::fmt::Write;
 
-use polycast_core::units::quantity::{count as counted, nanoseconds, size};
+use polycast_core::units::quantity::{count as counted, nanoseconds, rate, size};
 
-use super::record::{Asked, Count, Found};
+use super::record::{AlikeLinks, Asked, Count, Found};
 use polycast_core::collective::Collective;
 
 use super::summary::{CallsOf, SizeClass, Summary};
@@ -52,6 +52,20 @@ impl Summary {
             (_, 0) => "; nothing was repaired".to_owned(),
             _ => format!("; {mended} of {} fragments were repaired", mended + self.multicast("useful")),
         }
+    }
+}
+
+impl Asked {
+    /// Who holds the others up.
+    fn differing_links(&self) -> Option<String> {
+        let (others, slow) = self.links.split_last()?;
+        let rate = |alike: &AlikeLinks| rate(alike.bits_per_second);
+        let slow: Vec<String> = slow.iter().map(|alike| format!("{} {}", alike.hosts, rate(alike))).collect();
+        Some(format!(
+            "links differ: {}, others {}: the slowest holds all up; `polycast doctor` measures them",
+            slow.join(", "),
+            rate(others)
+        ))
     }
 }
 
@@ -112,6 +126,7 @@ impl Summary {
             let communicators = counted(*communicators, "communicator", "communicators");
             lines.push(format!("without multicast: {communicators}: {reason}"));
         }
+        lines.extend(self.asked.iter().filter_map(Asked::differing_links));
         lines.extend(self.found.iter().map(found_line));
         lines.extend(self.repairs());
         let sizes = &self.broadcasts().sizes;
@@ -146,7 +161,7 @@ impl Summary {
     /// Names and numbers, as tests and scripts read them.
     fn numbers(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.choices.iter().map(|by| format!("choices {by}")).collect();
-        for Asked { nodes, rate, latency, multicast_percent } in &self.asked {
+        for Asked { nodes, rate, latency, multicast_percent, .. } in &self.asked {
             let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
             let (rate, latency) = (known(rate), known(latency));
             lines.push(format!(

@@ -95,12 +95,14 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Compares. Hosts are taken for the same by their names.
+    /// Compares. Hosts are taken for the same by their names, whatever their capitals, with or without their domains.
     pub fn between(one: &Topology, other: &Topology) -> Agreement {
-        let switch_in_other =
-            |name: &str| other.hosts.iter().find(|host| host.name == name).map(|host| host.switch);
+        let names: Vec<&str> = one.hosts.iter().map(|host| host.name.as_str()).collect();
+        let placed = other.place(&names);
+        // What the other one lacks stands behind all that it has.
+        let switches = placed.host_of.iter().map(|host| other.hosts.get(*host).map(|host| host.switch));
         let common: Vec<_> =
-            one.hosts.iter().filter_map(|host| Some((host, switch_in_other(&host.name)?))).collect();
+            one.hosts.iter().zip(switches).filter_map(|(host, switch)| Some((host, switch?))).collect();
         let mut agreement = Agreement::default();
         for (index, (a, a_other)) in common.iter().enumerate() {
             for (b, b_other) in &common[index + 1..] {

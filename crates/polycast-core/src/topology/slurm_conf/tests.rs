@@ -40,6 +40,16 @@ fn lines_that_go_on_keep_the_space_between_words() {
     }
 }
 
+/// As an editor of another system leaves it.
+#[test]
+fn capitals_in_keys_and_ends_of_lines_say_nothing() {
+    let text = "SWITCHNAME=leaf0 NODES=H[0-1] LinkSpeed=1000 # Capital\r\n\r\nswitchname=leaf1 \\\r\n nodes=h[2-3]\r\n\
+                SwitchName=top SWITCHES=leaf[0-1]\r\n";
+    let topology = parse(text).unwrap();
+    let placed = topology.place(&["h0", "H1", "h2", "H3"]);
+    assert_eq!((placed.host_of, placed.unplaced_hosts.len()), (vec![0, 1, 2, 3], 0));
+}
+
 #[test]
 fn every_mistake_is_named_with_its_line() {
     for (text, line, words) in [
