@@ -242,7 +242,8 @@ static size_t shorter_block(const struct service *service, size_t bytes) {
  * taken part with what fits. */
 static int has_no_room(const struct service *service, size_t *given, size_t *room) {
     const struct stretch *sent = &service->sent, *received = &service->received;
-    if (sent->is_nothing || received->is_nothing) {
+    /* In place nothing is handed in; an MPI_Allgatherv's block has no other length than the one that is said of it. */
+    if (sent->is_nothing || received->is_nothing || (service->call.blocks && sent->number == 0)) {
         return 0;
     }
     *given = sent->number > 0 ? (size_t)(sent->data->count * sent->element.size) : sent->bytes;

@@ -5,7 +5,7 @@
  *   malloc, calloc, realloc, free, posix_memalign     programs replace them on purpose, and libc hands out memory of theirs
  *   memcpy, memmove, memset, memcmp, bcmp, strlen     compilers call them in any object; C reserves the names (C17, 7.1.3)
  *   pthread_…, and what begins with an underscore     reserved, too; tools replace pthread_… on purpose
- *   dlopen, dlsym                                     the lookup itself
+ *   dlopen, dlsym, dlerror                            the lookup itself, which would take away what dlerror is to say
  *   environ, stderr                                   variables: a program's copy is the one that counts
  *
  * A test compares what the objects import with this list.
@@ -22,7 +22,6 @@ libc dl_iterate_phdr
 libc dladdr
 libc dladdr1
 libc dlclose
-libc dlerror
 libc fcntl
 libc fprintf
 libc freeaddrinfo

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polycast_core::policy::trials::Sameness;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use super::summary::{class_of, collective_name};
 pub struct Gain {
     /// The operation.
     pub collective: String,
-    /// Sizes from here to twice as many.
+    /// Sizes from here on that trials take for one: up to twice as many, or to less than a cache line.
     pub first_bytes: u64,
     /// Ranks of the communicators.
     pub ranks: u64,
@@ -65,7 +66,8 @@ fn gain(trial: &Value, traced: &Traced, counts: &Counts) -> Option<Gain> {
     let (stock, best) = (of("stock"), of(&stays));
     let of_trial = (&collective[..], first_bytes, ranks, &stays[..]);
     let is_it = |(number, class, size, choice): &(u8, u64, u32, u16)| {
-        (collective_name(*number), *class, u64::from(*size), traced.name(*choice)) == of_trial
+        let first = *Sameness::sizes_alike(*class).start();
+        (collective_name(*number), first, u64::from(*size), traced.name(*choice)) == of_trial
     };
     let calls = counts.iter().filter(|(key, _)| is_it(key)).map(|(_, calls)| calls).sum();
     Some(Gain {

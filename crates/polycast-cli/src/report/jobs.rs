@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
+use polycast_core::policy::trials::Sameness;
 use serde_json::Value;
 
 use crate::terminal::{count, hanging, nanoseconds, paragraph, size, table};
@@ -115,9 +116,9 @@ impl JobReport {
                 let (first, seconds) = (class["first_bytes"].as_u64()?, class["seconds"].as_f64()?);
                 let above = class["above_bytes"].as_u64().unwrap_or(u64::MAX);
                 let is_of = |trial: &&Value| {
-                    let bytes = trial["first_bytes"].as_u64();
+                    let alike = trial["first_bytes"].as_u64().map(Sameness::sizes_alike);
                     trial["collective"] == of["collective"]
-                        && bytes.is_some_and(|bytes| (first..above).contains(&bytes))
+                        && alike.is_some_and(|alike| *alike.start() < above && first <= *alike.end())
                 };
                 let times =
                     trials.iter().filter(is_of).filter_map(times_as_fast).fold(f64::INFINITY, f64::min);

@@ -167,7 +167,9 @@ fn assert_complete(point: &Value, ranks: usize) {
     assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), ranks);
     assert_eq!(point["launch_median_us"].as_array().unwrap().len(), 2);
     assert_eq!(point["reference"], "stock");
-    assert_eq!(point["speedup_vs_stock"].is_null(), point["variant"] == "stock", "{point}");
+    // On a busy machine it may be withheld, with the reason.
+    let has_none = point["variant"] == "stock" || point["speedup_withheld"].is_string();
+    assert_eq!(point["speedup_vs_stock"].is_null(), has_none, "{point}");
 }
 
 #[test]

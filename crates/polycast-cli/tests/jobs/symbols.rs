@@ -112,6 +112,7 @@ fn is_found_anywhere(name: &str) -> bool {
         "strlen",
         "dlopen",
         "dlsym",
+        "dlerror",
         "environ",
         "stderr",
     ];

@@ -13,6 +13,7 @@ under_each_mpi!(
     one_buffer_ends_as_without_polycast,
     who_has_room_for_what_comes_goes_on,
     sizes_that_do_not_fit_are_named,
+    short_sizes_are_one_to_trials,
 );
 
 /// By cells, by each other's memory, by messages.
@@ -159,5 +160,18 @@ fn sizes_that_do_not_fit_are_named(mpi: Mpi) {
                 output.fail(&format!("{name}: expected {word}, and an error; {status}"));
             }
         }
+    }
+}
+
+/// Ranks that call with 4 and with 8 bytes judge the same trials before the same calls, in a job that finds something and in those that know it.
+/// MPICH itself refuses such broadcasts.
+fn short_sizes_are_one_to_trials(mpi: Mpi) {
+    if mpi != Mpi::OpenMpi {
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        let job = Job::stock(mpi, 3, "collective_mismatch").arguments(&["bcast"]).polycast();
+        job.variable("POLYCAST_CACHE", cache.path().to_str().unwrap()).run().expect_ok("collective_mismatch");
     }
 }

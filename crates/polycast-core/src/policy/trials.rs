@@ -48,7 +48,12 @@ const AGAIN_PERCENT: u128 = 2;
 /// Decisions are not looked at again before this call of their size.
 const AGAIN_AT_LEAST: u64 = 256;
 
-/// Calls that are compared with each other: those for which the same ways are open, and whose bytes have the same power of two.
+/// Shorter messages are compared as one size: less than a cache line takes as long as any other part of one. Ranks that call with different
+/// sizes of so few bytes, which MPIs carry, so make the same choices.
+pub const ALIKE_BELOW_BYTES: u64 = 64;
+
+/// Calls that are compared with each other: those for which the same ways are open, and whose bytes have the same power of two, or are fewer than
+/// [`ALIKE_BELOW_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sameness {
     /// The operation.
@@ -57,7 +62,7 @@ pub struct Sameness {
     pub epoch: Epoch,
     /// The rules' interval of sizes, counted from 0.
     pub interval: u16,
-    /// Binary digits of the bytes.
+    /// Binary digits of the bytes, as [`Sameness::digits_of`] counts them.
     pub digits: u8,
     /// What the communicator has.
     pub there: Capabilities,
@@ -78,22 +83,25 @@ impl Sameness {
         self.interval == TUNED
     }
 
-    /// How many binary digits calls of this many bytes have.
+    /// How many binary digits calls of this many bytes have; those below [`ALIKE_BELOW_BYTES`] have all as many.
     pub fn digits_of(bytes: u64) -> u8 {
-        (u64::BITS - bytes.leading_zeros()) as u8
+        let alike = if bytes == 0 { 0 } else { bytes.max(ALIKE_BELOW_BYTES - 1) };
+        (u64::BITS - alike.leading_zeros()) as u8
     }
 
     /// Sizes with as many binary digits.
     pub fn sizes_alike(bytes: u64) -> RangeInclusive<u64> {
-        match bytes.checked_ilog2() {
-            Some(zeros) => 1 << zeros..=u64::MAX >> bytes.leading_zeros(),
-            None => 0..=0,
+        match bytes {
+            0 => 0..=0,
+            1..ALIKE_BELOW_BYTES => 1..=ALIKE_BELOW_BYTES - 1,
+            _ => 1 << bytes.ilog2()..=u64::MAX >> bytes.leading_zeros(),
         }
     }
 
     /// The fewest bytes of such a call.
     pub fn first_bytes(self) -> u64 {
-        self.digits.checked_sub(1).map_or(0, |zeros| 1 << zeros)
+        let first = self.digits.checked_sub(1).map_or(0, |zeros| 1 << zeros);
+        *Sameness::sizes_alike(first).start()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Names of hosts as they are compared wherever one is looked up: DNS and Slurm tell no capitals from small letters, and one
 //! source writes `n1` where another writes `n1.cluster.org`.
 
-use std::collections::HashMap;
 use core::net::IpAddr;
+use std::collections::HashMap;
 
 /// A name without its domain. An address has none, whatever its dots.
 pub fn without_domain(name: &str) -> &str {

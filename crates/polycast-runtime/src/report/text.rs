@@ -4,6 +4,7 @@ use polycast_core::units::quantity::{count as counted, nanoseconds, rate, size};
 
 use super::record::{AlikeLinks, Asked, Count, Found};
 use polycast_core::collective::Collective;
+use polycast_core::policy::trials::Sameness;
 
 use super::summary::{CallsOf, SizeClass, Summary};
 
@@ -196,7 +197,7 @@ fn found_line(found: &Found) -> String {
         times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
     let sizes = match first_bytes {
         0 => size(0),
-        first => format!("{}..{}", size(*first), size(2 * first)),
+        first => format!("{}..{}", size(*first), size(Sameness::sizes_alike(*first).end() + 1)),
     };
     let sizes = sizes.replace(' ', "");
     let done = if *is_tuned { "tuned" } else { "compared" };

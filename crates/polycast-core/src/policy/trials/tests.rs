@@ -9,7 +9,7 @@ fn of(bytes: u64) -> Sameness {
         collective: Collective::Broadcast,
         epoch: Epoch::default(),
         interval: 0,
-        digits: (u64::BITS - bytes.leading_zeros()) as u8,
+        digits: Sameness::digits_of(bytes),
         there: Capabilities::ALL,
     }
 }
@@ -357,4 +357,19 @@ proptest! {
         }
         prop_assert_eq!(format!("{:?}", looking.told()), format!("{:?}", counting.told()));
     }
+}
+
+#[test]
+fn parts_of_a_cache_line_are_one_size_and_others_go_by_powers_of_two() {
+    for bytes in 0..=1024 {
+        let alike = Sameness::sizes_alike(bytes);
+        assert!(alike.contains(&bytes), "{bytes}");
+        for other in 0..=1024 {
+            let is_alike = Sameness::digits_of(bytes) == Sameness::digits_of(other);
+            assert_eq!(alike.contains(&other), is_alike, "{bytes} and {other}");
+        }
+        assert_eq!(of(bytes).first_bytes(), *alike.start(), "{bytes}");
+    }
+    assert_eq!(Sameness::sizes_alike(8), 1..=63);
+    assert_eq!(Sameness::sizes_alike(64), 64..=127);
 }
