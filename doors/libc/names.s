@@ -11,6 +11,7 @@
  * A test compares what the objects import with this list.
  */
 libc abort
+libc atoi
 libc bind
 libc clock_gettime
 libc clock_nanosleep
@@ -22,7 +23,10 @@ libc dl_iterate_phdr
 libc dladdr
 libc dladdr1
 libc dlclose
+libc fclose
 libc fcntl
+libc fgets
+libc fopen
 libc fprintf
 libc freeaddrinfo
 libc freeifaddrs
@@ -36,8 +40,10 @@ libc getauxval
 libc getcwd
 libc getenv
 libc geteuid
+libc gethostname
 libc getifaddrs
 libc getpid
+libc getppid
 libc getrandom
 libc getrlimit
 libc getsockopt
@@ -85,9 +91,11 @@ libc socket
 libc stat64
 libc statx
 libc strcasecmp
+libc strchr
 libc strcmp
 libc strcpy
 libc strdup
+libc strncmp
 libc strncpy
 libc strrchr
 libc strstr

@@ -29,7 +29,9 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
 
 /// The smallest sample that at least the fraction `q` of them does not exceed. `None` without samples.
 pub fn sample_at<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
-    let position = (q * sorted.len() as f64).ceil() as usize;
+    let place = q * sorted.len() as f64;
+    // Rounded up, by hand: the library that runs in programs is not linked with libm.
+    let position = place as usize + usize::from(place > (place as usize) as f64);
     sorted.get(position.max(1) - 1).or(sorted.last()).copied()
 }
 
@@ -46,13 +48,23 @@ pub fn median(sorted: &[f64]) -> Option<Estimate> {
 /// smallest sample exceeds the median with the probability P(X < l), and the largest l for which that is at most
 /// 2.5 % gives the interval (l, n + 1 - l).
 pub fn interval_positions(n: usize) -> Option<(usize, usize)> {
-    let mut ln_probability = -(n as f64) * std::f64::consts::LN_2; // of X = 0; in logarithms, 2⁻ⁿ would underflow
-    let mut below = ln_probability.exp();
-    let mut low = 0;
-    while below <= 0.025 && low < n {
-        ln_probability += ((n - low) as f64 / (low + 1) as f64).ln();
-        low += 1;
-        below += ln_probability.exp();
+    // The probabilities of at most n/2, from the likeliest down, as multiples of that: 2⁻ⁿ itself would underflow.
+    let middle = n / 2;
+    let down = || {
+        (0..middle).rev().scan(1.0, move |probability, x| {
+            *probability *= (x + 1) as f64 / (n - x) as f64;
+            Some(*probability)
+        })
+    };
+    let mut below: f64 = down().sum(); // of X < low
+    let all = 2.0 * below + if n.is_multiple_of(2) { 1.0 } else { 2.0 };
+    let mut low = middle;
+    for probability in down() {
+        if below <= 0.025 * all {
+            break;
+        }
+        below -= probability;
+        low -= 1;
     }
     (low > 0).then_some((low, n + 1 - low))
 }

@@ -34,7 +34,7 @@ impl Files {
 fn shuffled() -> Option<(Labs, Files, String)> {
     let (labs, files) = (Labs::new(), Files(tempfile::tempdir().unwrap()));
     let topology = files.write("shuffled.conf", SHUFFLED);
-    let shape = [job::LAB, "--topology", &topology, "--rate", "1gbit", "--burst", "64KiB"];
+    let shape = [job::LAB, "--topology", &topology, "--rate", "200mbit", "--burst", "16KiB"];
     labs.up(&shape).then_some((labs, files, topology))
 }
 

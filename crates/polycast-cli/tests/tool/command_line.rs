@@ -319,8 +319,11 @@ fn common_params() -> String {
 fn of_options_that_do_not_go_together_those_are_named_that_were_given() {
     let world = World::with_doors(&[]);
     for (line, expected) in [
-        ("simulate --collective bcast --svg f", "--collective <NAME>' cannot be used with '--svg <FILE>'"),
-        ("simulate --scaling --svg f", "'--scaling' cannot be used with '--svg <FILE>'"),
+        (
+            "simulate --collective bcast --trace f",
+            "--collective <NAME>' cannot be used with '--trace <FILE>'",
+        ),
+        ("simulate --scaling --trace f", "'--scaling' cannot be used with '--trace <FILE>'"),
     ] {
         let said = error(&mut world.polycast(&line.split(' ').collect::<Vec<_>>()), 2);
         let first = said.lines().next().unwrap();

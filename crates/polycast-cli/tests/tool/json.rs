@@ -75,6 +75,9 @@ fn the_page_has_the_keys_that_are_printed() {
     )
     .unwrap();
     traces::leave(&world.path().join("traces"), 3);
+    for file in ["first.json", "later.json"] {
+        fs::write(world.path().join(file), crate::report::job_report("a.out", 1_700_000_000)).unwrap();
+    }
     let cache = world.path().join(".cache/polycast");
     fs::create_dir_all(&cache).unwrap();
     fs::write(cache.join("trials.jsonl"), crate::cache::finding("/lib/libmpi.so", "bcast", 3) + "\n")
@@ -137,6 +140,7 @@ fn the_page_has_the_keys_that_are_printed() {
         ("info", vec!["info"]),
         ("cache show", vec!["cache", "show"]),
         ("report", vec!["report", "traces"]),
+        ("report", vec!["report", "first.json", "later.json"]),
         ("topology check", vec!["topology", "check", "wrong.conf"]),
         ("topology check", vec!["topology", "check", "ring.conf"]),
         ("doctor", vec!["doctor", "--interface", "=nothing0"]),

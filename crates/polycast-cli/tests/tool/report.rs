@@ -258,7 +258,7 @@ fn results_that_no_page_would_show_are_refused() {
 }
 
 /// As rank 0 of a job writes it, with what does not matter here left out.
-fn job_report(program: &str, began: u64) -> String {
+pub fn job_report(program: &str, began: u64) -> String {
     format!(
         r#"{{"schema":"polycast-report","schema_version":1,"polycast":"0.2.0","summary":"served 90 of 100 broadcasts",
         "job":{{"program":"{program}","command":"./{program} -n 7","mpi":"Open MPI v4.1.4","began_unix_seconds":{began},"seconds":20.0,

@@ -223,9 +223,9 @@ fn each_of_several_programs_gets_the_variables() {
         "{line}"
     );
     let refused = |words: &[&str], status| error(&mut world.polycast(&[&["run"], words].concat()), status);
-    let said = refused(&["-n", "1", "--", "./program", ":", "./program"], 1);
+    let said = refused(&["-n", "1", "--", "./program", ":", "./program"], 2);
     assert!(said.contains("need a number of ranks each") && said.contains("found \"./program\""), "{said}");
-    let said = refused(&["--hosts", "localhost:4", "--", "./program", ":", "-n", "1", "./program"], 1);
+    let said = refused(&["--hosts", "localhost:4", "--", "./program", ":", "-n", "1", "./program"], 2);
     assert!(said.contains("polycast run -n 1 ./a : -n 3 ./b"), "{said}");
 }
 
