@@ -125,14 +125,17 @@ fn neither_does_one_through_shared_memory() {
 }
 
 /// Memory is kept, as much as was ever needed at once; now and then a call needs more at once than all before it, for what the others
-/// send that are ahead.
+/// send that are ahead. How often differs from seed to seed, so the mean of some counts.
 #[test]
 fn a_multicast_asks_for_hardly_any_memory_after_the_first_ones() {
+    const SEEDS: u64 = 4;
     for algorithm in ["multicast-pull", "multicast-push", "multicast-pull:parity", "multicast-push:parity"] {
-        let job = Job::new(4, 1, algorithm, &CALLS).on_hosts(&[0, 1, 2, 3], Weather::FINE);
-        let counts = most_per_call(&job);
-        let more = counts[300..].iter().filter(|count| **count > 0).count();
-        assert!(more <= 20, "{algorithm}: {counts:?}");
+        let more = (1..=SEEDS).map(|seed| {
+            let job = Job::new(4, seed, algorithm, &CALLS).on_hosts(&[0, 1, 2, 3], Weather::FINE);
+            most_per_call(&job)[300..].iter().filter(|count| **count > 0).count() as u64
+        });
+        let more: Vec<u64> = more.collect();
+        assert!(more.iter().sum::<u64>() <= 20 * SEEDS, "{algorithm}: {more:?}");
     }
 }
 
