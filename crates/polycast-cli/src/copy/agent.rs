@@ -24,12 +24,12 @@ use super::serve::{Limit, PROOF_LIMIT, Server, serve};
 use super::staging::{self, Destination, Opened, Staging, Writer};
 use super::store::{Block, Found, Store};
 
-/// How often an agent tells how far it is.
+/// The time between two reports of an agent on how far it is.
 const TELL: Duration = Duration::from_millis(100);
 
 /// Blocks, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
 const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10), (64 << 30, 256 << 10)];
-/// Of what is longer.
+/// The block size for streams that are longer than all of [`BLOCK_BYTES`].
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
 /// Held while files are put into their place.
@@ -72,7 +72,7 @@ pub(super) fn say(event: &Event) {
     }
 }
 
-/// Of the source: a file that is not as it was when it was read.
+/// Tells the coordinator, where `error` is an [`Unreadable`] one, of the source's file that has changed since it was read.
 pub(super) fn tell_unreadable(error: &io::Error) {
     let found = error.get_ref().and_then(|error| error.downcast_ref::<Unreadable>());
     if let Some(Unreadable { file, reason }) = found {
@@ -88,7 +88,7 @@ fn fail(reason: impl ToString) {
 struct Agent {
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
-    /// What a multicast group needs.
+    /// The means to become a member of a multicast group.
     seat: Option<Candidate>,
 }
 
@@ -99,7 +99,7 @@ struct Receiver {
     feed: Option<Feed>,
 }
 
-/// What the writer and the coordinator's commands share.
+/// The state that the writer and the coordinator's commands share.
 struct Shared {
     destination: Destination,
     /// Gone when it has been put in its place, or given up.
@@ -395,7 +395,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What there is goes: of a disk that is full somebody else may want the rest.
+    /// Stops the copy and removes what has come: others may want the space, above all where the disk is full.
     fn give_up(&self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(staging) = self.staging.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -11,23 +11,23 @@ use std::time::Instant;
 use super::message::{Command, Event};
 use crate::helper_process::{HelperProcess, MAX_CHATTER_LINES};
 
-/// Of the tool, at a time: who takes a piece is there.
+/// The size of the pieces in which the tool is sent. A node that takes a piece is alive.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What came of a node.
+/// A piece of news about a node.
 #[derive(Debug)]
 pub enum News {
     Event(Event),
-    /// It says nothing any more.
+    /// The node's agent says nothing any more.
     Gone,
-    /// And has ended: its exit code, and its last words.
+    /// The node's agent has ended: its exit code, and its last words.
     Ended(Option<i32>, String),
 }
 
 /// An agent, and how to reach it.
 pub struct Agent {
     process: HelperProcess,
-    /// Its standard input as soon as the tool itself has gone through it.
+    /// The agent's standard input, which comes as soon as all of the tool has gone through it.
     stdin_to_come: Option<Receiver<ChildStdin>>,
     /// Pieces of the tool that have gone, and that were known of.
     gone: Arc<AtomicU64>,
@@ -93,7 +93,7 @@ impl Agent {
         std::mem::replace(&mut self.known, gone) < gone
     }
 
-    /// It may end.
+    /// Allows the agent to end.
     pub fn dismiss(&mut self) {
         self.stdin_to_come = None;
         self.process.dismiss();

@@ -55,21 +55,21 @@ pub enum Word {
     Leave,
     /// A connection to another one in the ring of this number.
     Link(Side, u64, TcpStream),
-    /// There is none.
+    /// The connection for the ring of this number cannot be had.
     Failed(u64),
 }
 
-/// Who another one in the ring is.
+/// The neighbour at the other end of a link of the ring or of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Side {
     Predecessor,
     Successor,
     Above,
-    /// In this place.
+    /// The node below this one in the tree that has this place.
     Below(u32),
 }
 
-/// How others reach it.
+/// A handle by which other threads send [`Word`]s to the member's thread.
 #[derive(Clone)]
 pub struct Handle {
     words: Sender<Word>,
@@ -84,12 +84,12 @@ impl Handle {
     }
 }
 
-/// What a node needs to become a member of a group.
+/// The means of a node to become a member of a group.
 pub struct Candidate {
     pub node: u32,
     pub store: Arc<Store>,
     pub backing: Arc<OnceLock<Backing>>,
-    /// How to reach the thread, when it is a member.
+    /// The handle of the member's thread; set when the node is a member.
     pub group: Arc<OnceLock<Handle>>,
     pub bits_per_second: Option<u64>,
     pub stop: Arc<AtomicBool>,
@@ -121,7 +121,7 @@ impl Candidate {
     }
 }
 
-/// What the thread of a member has.
+/// The state of a member's thread before any ring.
 pub struct Member {
     pub node: u32,
     pub socket: Socket,
@@ -131,7 +131,7 @@ pub struct Member {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What the source asks who hears it.
+/// The source's probe: datagrams that are still to be sent, so that it is known who hears them.
 struct Probe {
     payload_bytes: usize,
     sent: usize,

@@ -21,14 +21,14 @@ const SUM_BYTES: usize = 8;
 /// Blocks between two entries.
 const BLOCKS_PER_ENTRY: u64 = 128;
 
-/// What an earlier run has noted.
+/// The notes of an earlier run: its whole blocks, and a sum of each.
 pub struct Noted {
     sums: Vec<u8>,
     blocks: u64,
 }
 
 impl Noted {
-    /// So many blocks were written.
+    /// The number of blocks that were written.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -45,7 +45,7 @@ pub struct Journal {
     folder: PathBuf,
     stream: Stream,
     sums: File,
-    /// Of the blocks before the next one, that are not in the file yet.
+    /// The sums of the blocks before `next` that are not in the file yet.
     unsaved: Vec<u8>,
     next: u64,
 }
@@ -77,7 +77,8 @@ impl Journal {
         fs::rename(new, self.folder.join("journal"))
     }
 
-    /// What an earlier run has noted in this folder; `None` if it was of another stream, or of a version that noted less.
+    /// Reads the notes of an earlier run in this folder; `None` if they are of another stream, or
+    /// of a version that noted less.
     pub fn read(folder: &Path, stream: &Stream) -> Option<Noted> {
         let words = fs::read_to_string(folder.join("journal")).ok()?;
         let (blocks, block_bytes) = words.trim().split_once(' ')?;

@@ -16,7 +16,7 @@ use polycast_protocol::{
 use super::neighbour::Neighbour;
 use super::store::{Block, Store};
 
-/// Where the neighbours are among the two.
+/// The neighbours' indices in arrays that hold something for each of the two.
 pub const PREDECESSOR: usize = 0;
 pub const SUCCESSOR: usize = 1;
 
@@ -46,7 +46,8 @@ pub struct Lane {
     pub segment: Option<u64>,
     /// Messages of the neighbours that have not been used.
     inbox: [VecDeque<Vec<u8>>; 2],
-    /// What had been sent to all when all of the segment had been: it has left this host when no more than came behind it is in its queues.
+    /// The bytes that the node had multicast when all of this segment had been multicast. The
+    /// segment has left this host when no more than the bytes sent since are in its queues.
     through_at: Option<u64>,
 }
 
@@ -141,7 +142,7 @@ impl Lane {
         Ok(self.endpoint.begin(Multicast::from(Form::Pull), 0, now, &mut data)?)
     }
 
-    /// It is over for this node.
+    /// Ends the segment: it is over for this node, and its memory is free for another one.
     pub fn end(&mut self) {
         self.endpoint.end();
         self.segment = None;
@@ -152,7 +153,7 @@ impl Lane {
         self.segment.is_some() && self.endpoint.is_complete()
     }
 
-    /// Nothing more of it comes by multicast.
+    /// True if no more of the segment is to come by multicast.
     pub fn is_read(&self) -> bool {
         self.is_complete() || self.endpoint.bytes_by_multicast().is_none()
     }
@@ -232,7 +233,8 @@ impl Lane {
         self.store_blocks(places, store, stop)
     }
 
-    /// The same of blocks that travelled compressed, or as they are; gives the lengths of segments that are to come.
+    /// Puts the blocks of a segment into the store that travelled compressed, or as they are;
+    /// returns the lengths of segments that are to come.
     pub fn store_packed(
         &self,
         segments: &PackedSegments,

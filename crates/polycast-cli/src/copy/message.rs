@@ -26,15 +26,15 @@ impl From<Lengths> for Stream {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "SeatWords", into = "SeatWords")]
 pub struct Seat {
-    /// Of the ring.
+    /// The ring's number.
     pub number: u32,
     /// 0 is the source.
     pub place: u32,
     pub nodes: u32,
     pub first_block: u64,
-    /// Of the one before, from the second place on.
+    /// The addresses of the node before this one in the ring; none for the source.
     pub addresses: Vec<SocketAddr>,
-    /// Of the one that is told what is over here.
+    /// The addresses of the node above this one in the tree, which is told what is over here.
     pub above: Vec<SocketAddr>,
     pub payload_bytes: u32,
     pub batch_datagrams: u32,
@@ -83,13 +83,13 @@ impl From<JoinedWords> for Joined {
     }
 }
 
-/// What a node's socket takes.
+/// The limits of a node's socket, which the node tells when it has joined a group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "JoinedWords", into = "JoinedWords")]
 pub struct Joined {
     pub datagram_bytes: u32,
     pub buffer_bytes: u64,
-    /// As its driver says.
+    /// The speed of the interface, as its driver says.
     pub bits_per_second: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ pub enum Command {
         parent: u32,
         addresses: Vec<SocketAddr>,
     },
-    /// Those with these addresses will connect to this node.
+    /// Prepare for nodes with these addresses to connect to this node.
     Expect(Vec<SocketAddr>),
     /// Join this group, by the interface that POLYCAST_NET says.
     Join((IpAddr, u16), String),
@@ -151,7 +151,7 @@ pub struct Spoiled {
     pub reason: String,
 }
 
-/// From an agent.
+/// A message from an agent to the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
@@ -206,7 +206,7 @@ pub enum Event {
     RingFailed(u32),
     /// To [`Command::Finish`].
     Done,
-    /// This agent can do no more.
+    /// The agent can do no more.
     Failed {
         reason: String,
     },

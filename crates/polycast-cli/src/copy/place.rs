@@ -1,7 +1,7 @@
 //! Whether DEST is a folder that the files go into, or their name. Where folders are copied and DEST is there on some nodes only, as after a copy that came
 //! to its end on them, they would be at different places.
 
-/// What the first node that was ready has found, and its name.
+/// The name of the first node that was ready, and whether DEST is a folder there.
 #[derive(Debug, Default)]
 pub struct Place(Option<(String, bool)>);
 

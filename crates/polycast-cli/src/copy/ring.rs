@@ -20,12 +20,13 @@ use super::packing::Packing;
 use super::serve::fetch_to_send;
 use super::tally::{REST_OF_CONFIRMATION, Tally};
 
-/// How soon a source looks whether what it has sent has left its host, and how soon a node whether there is room in its store.
+/// The time after which a source looks again whether what it has sent has left its host, and a node
+/// whether there is room in its store.
 const LOOK: Nanos = Nanos::from_micros(1_000);
 /// Headers of a datagram on the wire: Ethernet's with its gap, IP's, UDP's.
 const WIRE_BYTES: usize = 66;
 
-/// What holds for all rings of a copy.
+/// The terms that hold for all rings of a copy.
 pub struct Terms {
     pub job: u32,
     pub key: Key,
@@ -38,7 +39,7 @@ pub struct Terms {
 pub struct Ring {
     seat: Seat,
     segments: Segments,
-    /// Where blocks travel compressed, and segments are others.
+    /// The packing, where blocks travel compressed; the segments are other ones then.
     packing: Option<Packing>,
     limit: Option<u64>,
     lanes: Vec<Lane>,
@@ -49,7 +50,7 @@ pub struct Ring {
     stored: u64,
     over: u64,
     tally: Tally,
-    /// Of the datagrams that say what is over.
+    /// The job's number and key in the datagrams that say what is over.
     job: u32,
     key: Key,
     /// Multicast so far; the link is free again at.
@@ -232,7 +233,8 @@ impl Ring {
         Ok(())
     }
 
-    /// What has come goes into the store, in its order; what nobody needs any more is over.
+    /// Moves complete segments into the store, in their order, and ends those that nobody needs any
+    /// more.
     fn settle(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
         self.waits_for_room = false;
         while self.stored < self.begun && self.lane(self.stored).is_complete() {
@@ -343,7 +345,7 @@ impl Ring {
         !self.unsent.is_empty()
     }
 
-    /// When to look again though nothing has come.
+    /// The time by which to look again though nothing has come.
     pub fn deadline(&self, now: Nanos) -> Option<Nanos> {
         let active = || self.lanes.iter().filter(|lane| lane.segment.is_some());
         let has_room = self.unsent.is_empty();

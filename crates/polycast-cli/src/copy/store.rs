@@ -13,7 +13,7 @@ use polycast_copy::{Digest, Key, Stream, Tag, pack, unpack};
 /// the system has in memory, too; and a page that is used for the first time costs as much as copying it.
 const WINDOW_BYTES: u64 = 16 << 20;
 
-/// How often who waits looks whether it is to stop.
+/// The time between two looks, by a thread that waits, at whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A part of what came together, which is not copied for it.
@@ -36,12 +36,13 @@ impl Shared {
 pub struct Block {
     pub tag: Tag,
     contents: Shared,
-    /// The same, compressed, if it travels so.
+    /// The block's contents compressed, if the block travels so.
     packed: Option<Shared>,
 }
 
 impl Block {
-    /// What came for the block of this number and length, whose tag is this; `None` if it is something else. What is shorter is compressed.
+    /// Checks what came for the block of this number and full length against its tag; `None` if it
+    /// is something else. Bytes that are fewer than the full length are compressed.
     pub fn received(
         key: &Key,
         (number, bytes): (u64, usize),
@@ -64,13 +65,13 @@ impl Block {
         self.contents.bytes()
     }
 
-    /// As it travels.
+    /// The bytes that travel: compressed ones if there are.
     pub fn as_sent(&self) -> &[u8] {
         self.packed.as_ref().unwrap_or(&self.contents).bytes()
     }
 }
 
-/// Where a block is.
+/// The place at which a block is.
 pub enum Found {
     Memory(Arc<Block>),
     /// On disk; this is what it was when it came.
@@ -78,7 +79,7 @@ pub enum Found {
 }
 
 struct State {
-    /// Of all blocks that are there, from the first.
+    /// The tags of all blocks that are there, from the first.
     tags: Vec<Tag>,
     digest: Digest,
     /// The last blocks.
@@ -108,7 +109,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Nothing is there yet.
+    /// A store in which no block is yet.
     pub fn new(stream: Stream, key: Key, packs: bool) -> Store {
         let window = (WINDOW_BYTES / u64::from(stream.block_bytes)).max(4);
         let state = State {
@@ -134,7 +135,7 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many blocks are there, and how many of them are on disk.
+    /// The number of blocks that are there, and of those on disk.
     pub fn have_and_written(&self) -> (u64, u64) {
         let state = self.state();
         (state.tags.len() as u64, state.written)
@@ -240,7 +241,7 @@ impl Store {
         }
     }
 
-    /// One more block is on disk.
+    /// Notes that one more block is on disk.
     pub fn wrote(&self) {
         let mut state = self.state();
         state.written += 1;

@@ -20,7 +20,8 @@ impl<T> Default for Strangers<T> {
 }
 
 impl<T> Strangers<T> {
-    /// Somebody has come: its number, and who has to go for it.
+    /// Takes in a stranger that has connected; returns its number, and the stranger who has to go
+    /// for it, if all places are taken.
     pub fn come(&mut self, from: IpAddr, it: T) -> (u64, Option<T>) {
         let goes = (self.here.len() >= MAX_STRANGERS).then(|| self.one_of_most()).flatten();
         let gone = goes.and_then(|index| self.here.remove(index)).map(|(_, _, it)| it);
@@ -30,12 +31,13 @@ impl<T> Strangers<T> {
         (number, gone)
     }
 
-    /// It has shown the key, or gone.
+    /// Forgets the stranger of this number, who has shown the key, or gone.
     pub fn known(&mut self, number: u64) {
         self.here.retain(|(of, ..)| *of != number);
     }
 
-    /// Where the oldest one stands of the host that has the most; of several such hosts the one whose oldest came first.
+    /// The index of the oldest stranger of the host that has the most; of several such hosts the
+    /// one whose oldest came first.
     fn one_of_most(&self) -> Option<usize> {
         let all_of = |host: IpAddr| self.here.iter().filter(|(_, from, _)| *from == host).count();
         (0..self.here.len()).rev().max_by_key(|index| all_of(self.here[*index].1))

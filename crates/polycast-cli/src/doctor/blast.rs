@@ -14,18 +14,19 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
-/// What a blast may take of the network.
+/// The most bytes, and the most time, that a blast may take of the network.
 const MOST_BYTES: usize = 4 << 20;
 const MOST_TIME: Duration = Duration::from_millis(200);
-/// How long a connection may take, and each of its ends may be silent.
+/// The longest time to set up a connection, and the longest silence of either end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What the sender's kernel keeps: on a slow link it is still on its way when the blast is over.
+/// Size of the sender's socket buffer. Kept small: on a slow link its contents are still on their
+/// way when the blast is over.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 const CHUNK_BYTES: usize = 32 << 10;
 
 /// Takes blasts of one run of the doctor, one after the other, as long as this process lives.
 pub struct Target {
-    /// Where.
+    /// The TCP port that blasts are sent to.
     pub port: u16,
     rates: Receiver<Option<u64>>,
 }
@@ -95,7 +96,8 @@ fn receive(mut connection: TcpStream, run: u64) -> io::Result<Vec<Sample>> {
     }
 }
 
-/// Of what came in the second half of the time.
+/// The rate in bits per second of the bytes that came in the second half of the time; of all bytes
+/// where hardly any came then. `None` without two samples.
 fn rate_of(samples: &[Sample]) -> Option<u64> {
     let (end, all) = *samples.last()?;
     let half = samples.iter().find(|(at, _)| *at * 2 >= end)?;

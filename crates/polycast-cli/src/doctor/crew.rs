@@ -16,7 +16,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 pub struct Crew<'a> {
     fleet: &'a Fleet,
     names: Vec<String>,
-    /// By host; those that do not answer, and those that are not needed any more, are gone.
+    /// The workers by host; `None` for hosts that do not answer or are not needed any more.
     workers: Vec<Option<Worker>>,
     /// Why hosts do not answer, until somebody takes it.
     troubles: Vec<(usize, Finding)>,
@@ -75,7 +75,7 @@ impl<'a> Crew<'a> {
         self.workers[host] = None;
     }
 
-    /// What has happened to hosts that do not answer since this was last asked.
+    /// Takes the findings about hosts that have stopped answering since the last call.
     pub fn troubles(&mut self) -> Vec<(usize, Finding)> {
         std::mem::take(&mut self.troubles)
     }

@@ -27,7 +27,7 @@ pub enum Question {
     Open {
         /// The group.
         address: IpAddr,
-        /// Its port.
+        /// The group's UDP port.
         port: u16,
         /// Tells datagrams of this run from all others.
         run: u64,
@@ -41,11 +41,11 @@ pub enum Question {
     },
     /// Send a series of datagrams.
     Send {
-        /// Who sends, as the receivers count.
+        /// The sender's number, as the receivers count.
         sender: u32,
         /// The round; what comes late from an earlier one is not counted.
         round: u32,
-        /// How many.
+        /// The number of datagrams.
         datagrams: u32,
         /// UDP payload of each.
         datagram_bytes: usize,
@@ -64,7 +64,7 @@ pub enum Question {
     Blast {
         /// The address of the other host's interface.
         to: IpAddr,
-        /// Where it listens.
+        /// The TCP port on which the other host listens.
         port: u16,
         /// The run.
         run: u64,
@@ -81,19 +81,20 @@ pub enum Question {
 pub enum Answer {
     /// The worker is there.
     Hello {
-        /// Its version; another one would not understand every question.
+        /// The version of the worker's polycast; a worker of another version would not understand
+        /// every question.
         version: String,
     },
     /// To [`Question::Examine`].
     Examined {
         /// Facts for the table of hosts.
         host: HostFacts,
-        /// What is wrong, and what is not.
+        /// The checks' results, good and bad.
         findings: Vec<Finding>,
     },
     /// To [`Question::Open`].
     Opened {
-        /// What the socket can do.
+        /// The abilities of the socket.
         socket: SocketFacts,
         /// About buffers and offloads.
         findings: Vec<Finding>,
@@ -109,14 +110,14 @@ pub enum Answer {
     Findings(Vec<Finding>),
     /// To [`Question::Send`].
     Sent {
-        /// How many the kernel took.
+        /// The number of datagrams that the kernel took.
         datagrams: u32,
         /// Why it did not take all.
         error: Option<String>,
     },
     /// To [`Question::Listen`].
     Listens {
-        /// Where.
+        /// The TCP port on which the worker listens.
         port: u16,
     },
     /// To [`Question::Blast`].
@@ -130,7 +131,7 @@ pub enum Answer {
     NotMeasured(String),
     /// To [`Question::Count`].
     Counted {
-        /// One entry for each sender that was heard.
+        /// The counts for each sender that was heard.
         heard: Vec<Heard>,
         /// Datagrams on this group and port that are not of this run.
         foreign: u64,
@@ -153,13 +154,13 @@ pub struct HostFacts {
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceFacts {
-    /// Its name.
+    /// The interface's name.
     pub name: String,
-    /// Its address of the family that was asked for.
+    /// The interface's address of the family that was asked for.
     pub address: Option<IpAddr>,
-    /// Its MTU.
+    /// The interface's MTU.
     pub mtu_bytes: u32,
-    /// Its speed, where the driver says it.
+    /// The interface's speed, if its driver says one.
     pub bits_per_second: Option<u64>,
 }
 

@@ -15,30 +15,30 @@ pub struct Report {
     family: &'static str,
     /// The group of the probe.
     pub group: Option<String>,
-    /// In the order in which they were named.
+    /// The hosts, in the order in which they were named.
     pub hosts: Vec<HostReport>,
     pub(super) findings: Vec<Said>,
     /// Absent if there was nobody to send to.
     pub probe: Option<ProbeReport>,
-    /// How fast blasts came from one host to another.
+    /// The rates of the blasts from one host to another.
     pub rates: Vec<WayReport>,
 }
 
-/// From one host to another.
+/// The rate from one host to another.
 #[derive(Serialize)]
 pub struct WayReport {
-    /// Who sent.
+    /// The name of the sending host.
     pub from: String,
-    /// Who received.
+    /// The name of the receiving host.
     pub to: String,
-    /// How fast.
+    /// The rate of the fastest blast.
     pub bits_per_second: u64,
 }
 
 /// A host.
 #[derive(Serialize)]
 pub struct HostReport {
-    /// As it was named.
+    /// The host's name as the user gave it.
     pub name: String,
     /// Kernel and interface.
     #[serde(flatten)]
@@ -74,7 +74,7 @@ pub struct ProbeReport {
     pub(super) matrix: Matrix,
 }
 
-/// What one host heard of another.
+/// The datagrams that one host heard of another.
 #[derive(Serialize)]
 pub(super) struct Pair {
     pub from: String,
@@ -125,7 +125,7 @@ impl ProbeReport {
 }
 
 impl Report {
-    /// Nothing has been found.
+    /// A report on these hosts without any findings.
     pub fn new(family: Family, hosts: Vec<HostReport>) -> Report {
         let family = match family {
             Family::V4 => "ipv4",

@@ -10,13 +10,13 @@ pub struct System {
     root: PathBuf,
 }
 
-/// What a program said.
+/// The result of running a program that only lists.
 pub enum Listing {
-    /// Its output.
+    /// The output of the program.
     Text(String),
-    /// It is not installed.
+    /// The program is not installed.
     Missing,
-    /// It ended with an error; its words.
+    /// The program ended with an error, and said this.
     Refused(String),
 }
 
@@ -24,7 +24,7 @@ pub enum Listing {
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 impl System {
-    /// This one.
+    /// The system that this process runs on.
     pub fn here() -> System {
         System { root: "/".into() }
     }

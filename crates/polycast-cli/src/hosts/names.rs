@@ -19,7 +19,7 @@ const QUESTIONS_AT_ONCE: usize = 32;
     hostlist(.names), .names[0]
 )]
 pub struct UnknownHosts {
-    /// Their names, at least one.
+    /// The names of the unknown hosts, at least one.
     names: Vec<String>,
 }
 

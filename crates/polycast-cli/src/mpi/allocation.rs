@@ -16,7 +16,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// That of this process, if it is in a job.
+    /// The allocation of the batch job that this process is in; `None` outside of a job.
     pub fn of_this_process() -> Option<Allocation> {
         Self::of(|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }

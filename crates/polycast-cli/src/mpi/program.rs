@@ -80,18 +80,18 @@ impl From<Family> for Abi {
 /// A program that cannot be started, or not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// There is none of that name.
+    /// No program of that name was found.
     #[error("program {} not found: {hint}", Path::new(.name).display())]
     NotFound {
-        /// What was asked for.
+        /// The name that was asked for.
         name: OsString,
-        /// What is there instead.
+        /// A sentence on what there is instead, or where to look.
         hint: String,
     },
     /// The system refused to show it.
     #[error("program {}: {source}", Path::new(.name).display())]
     Unreadable {
-        /// What was asked for.
+        /// The name that was asked for.
         name: OsString,
         /// The system's reason.
         source: io::Error,
@@ -135,7 +135,7 @@ pub fn is_static(name: &OsStr) -> bool {
     Dynamic::read(&data).is_ok_and(|dynamic| dynamic.loader.is_none())
 }
 
-/// What an ELF file says to the dynamic loader.
+/// The entries of an ELF file for the dynamic loader.
 #[derive(Default)]
 struct Dynamic {
     /// The loader it asks for.
@@ -168,8 +168,9 @@ impl Dynamic {
     }
 }
 
-/// What the loader would map for `program`. Only the loader itself knows: the search goes through run paths,
-/// `LD_LIBRARY_PATH` and its cache. It lists without running any code of the program or its libraries.
+/// Lists the libraries that the loader would map for `program`. Only the loader itself knows: the
+/// search goes through run paths, `LD_LIBRARY_PATH` and its cache. It lists them without running
+/// any code of the program or its libraries.
 fn list(loader: &Path, program: &Path) -> io::Result<String> {
     let mut command = Command::new(loader);
     command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());

@@ -31,7 +31,7 @@ pub enum ResolveError {
     /// The named launcher is not there.
     #[error("--mpi {found}: expected openmpi, mpich or the path of an mpiexec, found no such program")]
     NotFound {
-        /// What was asked for.
+        /// The name or path that was asked for.
         found: String,
     },
     /// The launcher starts programs of another MPI; each rank would be alone in a world of one.
@@ -42,7 +42,7 @@ pub enum ResolveError {
         .linked.name()
     )]
     OtherFamily {
-        /// What the program needs.
+        /// The MPI that the program is linked with.
         linked: Abi,
         /// The launcher that was asked for.
         title: String,

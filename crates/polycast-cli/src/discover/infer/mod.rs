@@ -33,7 +33,8 @@ pub struct Quartet {
     pub far: [usize; 2],
 }
 
-/// How many single answers said that a link is there, and how many said no to the same questions.
+/// The numbers of single answers that said that a link is there, and of those that said no to the
+/// same questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Yes.
@@ -49,7 +50,7 @@ impl Evidence {
     }
 }
 
-/// What was found out.
+/// The result of the inference: the tree of switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inferred {
     /// For each switch the one above it; one has none.
@@ -60,7 +61,7 @@ pub struct Inferred {
     pub evidence: Vec<Evidence>,
     /// For each switch with a link above it, a quartet that this link separates.
     pub witness: Vec<Option<Quartet>>,
-    /// How many answers were needed in all.
+    /// The number of answers that were needed in all.
     pub answers: usize,
 }
 
@@ -85,12 +86,12 @@ impl Inferred {
     }
 }
 
-/// How far two topologies agree on which hosts share a switch.
+/// The agreement of two topologies on which hosts share a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// Pairs of hosts that both have.
     pub pairs: usize,
-    /// Those that are together in one of them and apart in the other.
+    /// The pairs of hosts that are on one switch in one topology and on two in the other.
     pub wrong: Vec<(String, String)>,
 }
 

@@ -23,7 +23,7 @@ impl Tree {
         Tree { nodes: vec![Node { hosts: hosts.into_iter().collect(), neighbours: Vec::new() }] }
     }
 
-    /// Some host behind the edge from `from` to `node`.
+    /// Finds a host behind the edge from `from` to `node`; any one of them.
     pub fn host_behind(&self, from: usize, node: usize) -> usize {
         let mut to_visit = vec![(from, node)];
         while let Some((from, node)) = to_visit.pop() {
@@ -51,7 +51,7 @@ impl Tree {
         Some([branches.next()?, branches.next()?])
     }
 
-    /// Where a host is.
+    /// The node that a host is attached to.
     pub fn node_of(&self, host: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.hosts.contains(&host))
     }

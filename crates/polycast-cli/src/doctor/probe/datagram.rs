@@ -12,16 +12,16 @@ pub const HEADER_BYTES: usize = 28;
 
 const MAGIC: [u8; 8] = *b"pcdoctor";
 
-/// What a datagram says.
+/// The header of a probe datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The run of the doctor.
     pub run: u64,
     /// The round of the run.
     pub round: u32,
-    /// Who sent it, counted from 0.
+    /// The sender's number, counted from 0.
     pub sender: u32,
-    /// Its number, counted from 0.
+    /// The datagram's number in its series, counted from 0.
     pub sequence: u32,
 }
 

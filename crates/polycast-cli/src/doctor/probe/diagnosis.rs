@@ -21,7 +21,7 @@ const LOSS_PERCENT_MUCH: f64 = 5.0;
 /// Above this, a job may find no multicast: its own probe sends nine datagrams, and of one pair in twenty none arrives.
 const LOSS_PERCENT_TOO_MUCH: f64 = 72.0;
 
-/// So many pairs are named one by one.
+/// The most pairs that a finding names one by one.
 const MAX_PAIRS_NAMED: usize = 10;
 
 /// Explains the round with full-size datagrams, and the one with small ones if there was one.
@@ -62,7 +62,8 @@ const NETWORK_REMEDY: &str = "ask the network's administrator to enable the IGMP
 const BORDER_REMEDY: &str = "put the hosts into one VLAN: datagrams have a time to live of 1 and do not pass routers; or run the job \
                              within one part";
 
-/// What the silent pairs have in common.
+/// The findings about the pairs between which nothing arrives: what all of these pairs have in
+/// common.
 fn silence(names: &[String], full: &Matrix, silent: &[(usize, usize)]) -> Vec<About> {
     let problem = |hosts: Vec<usize>, found: String, remedy: &str| {
         (hosts, Finding::problem(Topic::Probe, found, remedy))
@@ -228,7 +229,8 @@ pub fn refused(error: &str, datagram_bytes: usize) -> Finding {
     Finding::problem(Topic::Probe, found, remedy)
 }
 
-/// What one host can say about itself; `asked` hosts were to be examined.
+/// The findings about a host that is alone in the probe; `asked` is the number of hosts that were
+/// to be examined.
 pub fn alone(round: &Matrix, asked: usize) -> Vec<Finding> {
     let (sent, heard) = (round.sent(0), round.heard(0, 0).datagrams);
     if sent > 0 && heard == 0 {

@@ -7,12 +7,12 @@ use super::tally::Heard;
 pub struct Matrix {
     /// Datagrams that each host sent.
     sent: Vec<u32>,
-    /// By receiver, then by sender.
+    /// The counts by receiver, then by sender.
     heard: Vec<Vec<Heard>>,
 }
 
 impl Matrix {
-    /// Nobody has sent.
+    /// A matrix of `hosts` hosts before any of them has sent.
     pub fn new(hosts: usize) -> Matrix {
         Matrix { sent: vec![0; hosts], heard: vec![vec![Heard::default(); hosts]; hosts] }
     }
@@ -41,7 +41,7 @@ impl Matrix {
         self.sent[from]
     }
 
-    /// What `to` heard of `from`.
+    /// The datagrams of `from` that `to` heard.
     pub fn heard(&self, from: usize, to: usize) -> Heard {
         self.heard[to][from]
     }
