@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-/// What there is.
+/// The contents of the cache, as `--json` says them.
 #[derive(Serialize)]
 struct Cache {
     /// `None`: POLYCAST_CACHE is off, or this user has no home.
@@ -62,7 +62,7 @@ struct Cache {
     unread_lines: usize,
 }
 
-/// What trials found about calls of about one size.
+/// The finding of trials about calls of about one size.
 #[derive(Serialize)]
 struct Finding {
     mpi: String,

@@ -65,7 +65,7 @@ impl JobArgs {
         }
     }
 
-    /// How many were named.
+    /// The number of MPIs that were named.
     pub fn mpi_names(&self) -> usize {
         self.mpi.as_deref().map_or(1, |list| list.split(',').count())
     }
@@ -95,7 +95,8 @@ impl JobArgs {
         }
     }
 
-    /// The same where several numbers of ranks are measured.
+    /// The place of the largest job, where several numbers of ranks are measured; a lab is made for
+    /// it.
     pub fn target_for_most(&self) -> Result<JobTarget, Box<dyn Error>> {
         let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
         JobTarget::open(TargetRequest {
@@ -120,7 +121,7 @@ impl JobArgs {
         installed_program(installation, mpi)
     }
 
-    /// What ranks need that run without polycast.
+    /// The variables that ranks need which run without polycast.
     pub fn stock_variables(&self, mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
         let mut variables = own_libraries(mpi)?;
         self.prefer_wanted(&mut variables);

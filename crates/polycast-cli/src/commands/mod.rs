@@ -36,7 +36,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::draft::{Draft, is_reader_gone, of_standard_output};
 
-/// What a verb ends with. An error is printed after `polycast: ` and ends the process with its [status](status::status_of).
+/// The end of a verb. An error is printed after `polycast: ` and ends the process with its
+/// [status](status::status_of).
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Writes all of `text` to standard output.
@@ -56,7 +57,7 @@ pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     write_file_by(file, |out| out.write_all(text.as_ref()))
 }
 
-/// The same of what is too much to be held at once.
+/// Writes a file piece by piece, with contents that are too long to be held in memory at once.
 pub fn write_file_by(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -119,7 +120,7 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(document)? + "\n"))
 }
 
-/// As a shell has it: 128 + signal for a program that a signal ended.
+/// The exit code of a status as a shell has it: 128 + signal for a program that a signal ended.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))

@@ -145,7 +145,7 @@ fn off() -> Vec<(String, String)> {
     [(settings::SWITCH.to_owned(), "off".to_owned())].into_iter().chain(preload).collect()
 }
 
-/// Where how many ranks are to run.
+/// The launch: how many ranks on which hosts.
 fn placed(args: &Args, further: Vec<Part>) -> Result<Launch, Box<dyn std::error::Error>> {
     let given = hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())?;
     let of_further: usize = further.iter().map(|part| part.ranks).sum();
@@ -169,7 +169,7 @@ fn placed(args: &Args, further: Vec<Part>) -> Result<Launch, Box<dyn std::error:
     Ok(launch)
 }
 
-/// What is known beforehand of why ranks may not report.
+/// The facts, known beforehand, that can explain why ranks do not report.
 struct Unreported {
     statics: Vec<String>,
     programs: String,

@@ -157,7 +157,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a file may be.
+/// A file of the user, by the kind of its contents.
 enum File {
     Ours(Table),
     /// For Open MPI.

@@ -159,7 +159,7 @@ impl<'a> Planned<'a> {
         self.algorithm.segment.unwrap_or(self.scene.bytes).min(self.scene.bytes)
     }
 
-    /// Until the last rank has the whole message, by the links alone.
+    /// The time until the last rank has the whole message, by the links alone.
     fn estimated_time(&self) -> Nanos {
         let segment = self.segment().get();
         let segments = self.scene.bytes.get().div_ceil(segment);

@@ -33,7 +33,7 @@ pub struct Mark {
 /// The node that writes to a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// This node.
+    /// The node itself.
     Own,
     /// The node of this number, which has the folder in common with this one.
     Other(u32),

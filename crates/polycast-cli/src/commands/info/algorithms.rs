@@ -32,7 +32,7 @@ pub fn all() -> Vec<Algorithm> {
     Registry::BUILT_IN.entries().map(Algorithm::from).collect()
 }
 
-/// By collectives, within 80 columns.
+/// The list of algorithms by collective, within 80 columns.
 pub fn text() -> String {
     let mut out = String::new();
     for collective in Collective::ALL {

@@ -17,7 +17,7 @@ use super::results::{Measured, Results};
 use super::table::us;
 use crate::terminal::{nanoseconds, paragraph, table};
 
-/// How many of the worst are listed.
+/// The most pairs that are listed as the worst.
 const WORST: usize = 5;
 
 /// A measured time and its prediction.
@@ -25,15 +25,15 @@ const WORST: usize = 5;
 pub struct Pair {
     /// The operation.
     pub collective: &'static str,
-    /// What served it.
+    /// The variant that served the measured calls.
     pub variant: String,
     /// The largest buffer of a rank.
     pub bytes: u64,
     /// The median that was measured.
     pub measured_us: f64,
-    /// Its 95 % interval, where there is one.
+    /// The 95 % interval of the median, if there is one.
     pub interval_us: Option<(f64, f64)>,
-    /// What was predicted.
+    /// The predicted time.
     pub predicted_us: f64,
     /// `predicted / measured - 1`.
     pub error: f64,
@@ -46,7 +46,7 @@ pub struct Against {
     pub median_error: f64,
     /// 90 % of the errors are not larger.
     pub p90_error: f64,
-    /// In the order of the results.
+    /// The pairs, in the order of the results.
     pub pairs: Vec<Pair>,
     /// Variants of which nothing can be predicted.
     pub left_out: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Against {
     pub two_level_missing: Option<String>,
 }
 
-/// Nothing to compare.
+/// The error where there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
     /// No measured point has a prediction.
@@ -150,12 +150,12 @@ impl Against {
         Ok(against)
     }
 
-    /// One JSON object.
+    /// The comparison as a JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// What served what, where there is more than one collective.
+    /// The pair's variant, with its collective before it where the pairs are of more than one.
     pub fn name(&self, pair: &Pair) -> String {
         match self.pairs.iter().all(|other| other.collective == pair.collective) {
             true => pair.variant.clone(),

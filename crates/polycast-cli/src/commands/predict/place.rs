@@ -14,7 +14,7 @@ pub const MAX_RANKS: u32 = 1 << 20;
 /// Options that do not say where ranks are, or say it in two ways.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// Nothing says how many.
+    /// No option says how many ranks there are.
     #[error("expected --ranks, --hosts or --topology, which say how many ranks there are")]
     Nothing,
     /// No or too many ranks.
@@ -27,7 +27,7 @@ pub enum PlaceError {
         ranks: usize,
         /// On each host.
         per_host: usize,
-        /// In the topology.
+        /// The number of hosts in the topology.
         hosts: usize,
     },
     /// A topology without hosts.
@@ -35,7 +35,8 @@ pub enum PlaceError {
     NoHosts,
 }
 
-/// Where the ranks are: on the hosts in their order, or on those of the topology, or each on a host of its own.
+/// Places the ranks: on the hosts in their order, or on those of the topology, or each on a host of
+/// its own.
 pub fn placed(
     topology: Option<&Path>,
     hosts: Option<&str>,

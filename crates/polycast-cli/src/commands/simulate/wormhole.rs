@@ -22,7 +22,7 @@ use crate::numbers::{percentage, whole};
 /// Bytes and units of time with which nothing overflows.
 const LIMIT: u64 = 1 << 50;
 
-/// What changes nothing but on these networks.
+/// The options that change something only on these networks.
 pub const OPTIONS: [&str; 14] = [
     "tree",
     "group",
@@ -117,7 +117,7 @@ pub struct Args {
 pub enum Figures {
     All,
     One(&'static Figure),
-    /// Of those who measured multicast.
+    /// A figure of those who measured multicast.
     Told(&'static Published),
 }
 

@@ -8,16 +8,17 @@ use polycast_core::units::Bytes;
 use super::Scene;
 use crate::times::{self, Times};
 
-/// What a job knows of the network.
+/// A job's knowledge of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
-    /// Which ranks share a host.
+    /// Knowledge of which ranks share a host.
     Hosts,
     /// The switches too.
     Topology,
 }
 
-/// What is compared: trees that do not know the switches, as other libraries make them, then those that do.
+/// The trees that are compared: those that do not know the switches, as other libraries make them,
+/// then those that do.
 pub const COMPARED: [(&str, Knowledge); 13] = [
     ("flat", Knowledge::Hosts),
     ("chain", Knowledge::Hosts),

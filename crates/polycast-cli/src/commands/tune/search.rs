@@ -21,7 +21,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 use crate::tune::{Key, Record, Size, Store};
 
-/// What ways took; nothing for those that cannot be had.
+/// The measured times of ways; `None` for ways that cannot be had.
 type Times = Vec<(Choice, Option<Measured>)>;
 
 /// The search for one collective.
@@ -32,7 +32,7 @@ pub(super) struct Tuning<'a> {
     pub program: &'a Path,
     pub variables: &'a [(String, String)],
     pub shape: CommunicatorShape,
-    /// What leaves out ways that cannot win.
+    /// The predictions that leave out ways which cannot win.
     pub known: Option<&'a Known>,
     pub operation: Operation,
     pub key: Key,

@@ -9,7 +9,7 @@ const MAX_SINGLE: usize = 64;
 
 /// The lines of all channels that the multicast has held.
 pub struct Lanes {
-    /// From above.
+    /// The parts of the network, from the top of the picture down.
     pub parts: Vec<Part>,
     /// Lines of all parts, their headings included.
     pub rows: usize,
@@ -20,7 +20,7 @@ pub struct Lanes {
 
 /// A part of the network.
 pub struct Part {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
     /// The line of its heading.
     pub first: usize,
@@ -29,7 +29,7 @@ pub struct Part {
 }
 
 impl Lanes {
-    /// Where a channel stands, if the multicast has held it.
+    /// The line of a channel, if the multicast has held it.
     pub fn row(&self, channel: Channel) -> Option<usize> {
         self.row_of.get(&channel).copied()
     }
@@ -41,7 +41,7 @@ impl Lanes {
     }
 }
 
-/// When a channel is held first, and last.
+/// The times at which a channel is held first and last.
 type Times = (u64, u64);
 
 /// Finds a line for each.
