@@ -241,7 +241,7 @@ pub fn run(mut args: Args) -> Outcome {
     })
 }
 
-/// Jobs with each of several MPIs, where nobody says how many.
+/// The number of launches with each of several MPIs, where the user gives none.
 const ROUNDS: u32 = 3;
 
 /// The plans of a bench, one for each operation. Barriers have no sizes.

@@ -118,7 +118,7 @@ fn parse_block(text: &str) -> Result<u32, String> {
 struct Prepared {
     fleet: Fleet,
     request: Request,
-    /// Starts the one who has the files.
+    /// The command that starts the agent of the node that has the files.
     source: Command,
     targets: Vec<Target>,
     /// The order of the nodes in the chain, as numbers.
@@ -287,7 +287,7 @@ fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<d
     Ok(traversal.ranks().iter().map(|rank| rank.0).filter(|rank| *rank > 0).collect())
 }
 
-/// The hosts, each once, and the way to them.
+/// The hosts' names, each once, and the way to reach them.
 fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
     if let Some(lab) = &args.lab {
         let fleet = Fleet::emulated(lab)?;

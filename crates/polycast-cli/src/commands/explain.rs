@@ -192,7 +192,7 @@ struct Answer {
     multicast_percent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decision>,
-    /// Without a size: what each range of sizes gets.
+    /// The choice for each range of sizes, where no size was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sizes: Vec<Size>,
     /// The rule that came nearest to serving any size, where the MPI serves all.

@@ -46,7 +46,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
-    /// Why there is no library, if there is none.
+    /// The reason why there is no library, if there is none.
     problem: Option<String>,
     library_directory: Option<String>,
     preload: Option<String>,
@@ -76,12 +76,12 @@ struct VariableInfo {
 #[derive(Serialize)]
 struct Door {
     name: &'static str,
-    /// `None` if it was not built.
+    /// The path of the door; `None` if it was not built.
     path: Option<String>,
     serves: &'static [&'static str],
 }
 
-/// InfiniBand and RoCE.
+/// The state of InfiniBand and RoCE.
 #[derive(Serialize)]
 struct VerbsInfo {
     /// The object that multicasts over them; `None` if it was not built.

@@ -70,7 +70,7 @@ impl JobArgs {
         self.mpi.as_deref().map_or(1, |list| list.split(',').count())
     }
 
-    /// All of them, where several may be asked for.
+    /// The MPIs that were named, where several may be.
     pub fn mpis(&self) -> Result<Vec<Mpi>, Box<dyn Error>> {
         let Some(list) = &self.mpi else { return Ok(vec![Mpi::default_on_path()?]) };
         let mut mpis: Vec<Mpi> = Vec::new();
@@ -85,7 +85,7 @@ impl JobArgs {
         Ok(mpis)
     }
 
-    /// The place; a lab is made for it.
+    /// The place of the job; a lab is made for it.
     pub fn target(&self) -> Result<JobTarget, Box<dyn Error>> {
         match &self.ranks {
             Some(ranks) if ranks.all().len() > 1 => Err(wrong(

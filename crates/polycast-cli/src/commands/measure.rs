@@ -184,7 +184,8 @@ fn as_measured(classes: &Classes) -> Result<Curves, CurveError> {
     classes.iter().map(of).collect()
 }
 
-/// Without what is not credible; that is said, and stands in the file.
+/// The curves without points that are not credible; the user is told of such points, and so is the
+/// file.
 fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, CurveError> {
     let mut curves = Curves::new();
     for (class, figures) in classes {
@@ -210,7 +211,7 @@ fn sharing_sizes() -> Vec<Bytes> {
 /// The measured figures by link class and size.
 pub(super) type Classes = BTreeMap<LinkClass, Vec<Figures>>;
 
-/// A job that measures; `None`: it was interrupted.
+/// Starts a job that measures; `None` if it was interrupted.
 pub(super) fn start(
     command: Command,
     interrupted: &Arc<AtomicBool>,
@@ -363,7 +364,7 @@ pub(super) fn measure(
     Ok(classes)
 }
 
-/// Hidden by itself where standard error is no terminal.
+/// A progress bar, which hides itself where standard error is no terminal.
 pub(super) fn progress() -> Result<ProgressBar, Box<dyn Error>> {
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);

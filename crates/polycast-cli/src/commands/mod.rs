@@ -47,7 +47,8 @@ pub fn print(text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(of_standard_output)
 }
 
-/// Whether a verb ended because nobody reads what it says, which is no failure. Other pipes that break are.
+/// True if a verb ended because nobody reads what it says, which is no failure. Other pipes that
+/// break are.
 pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref().is_some_and(is_reader_gone)
 }
@@ -98,7 +99,7 @@ pub fn write_output(output: &Option<PathBuf>, text: &str) -> Result<(), Box<dyn 
     }
 }
 
-/// The file next to one that the user named, with an ending more.
+/// The path next to a file that the user named, with another ending behind its name.
 pub fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.to_owned().into_os_string();
     name.push(ending);

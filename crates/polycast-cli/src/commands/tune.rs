@@ -253,7 +253,7 @@ fn parse_shapes(text: &str) -> Result<Shapes, String> {
     text.split(',').map(|one| read(one.trim())).collect()
 }
 
-/// Further jobs have this shape.
+/// Narrows the target so that further jobs have this shape.
 fn narrow(target: &mut JobTarget, of_hosts: Option<Shape>) -> Result<CommunicatorShape, Box<dyn Error>> {
     if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
         target.narrow(hosts, ranks_per_host).map_err(|problem| wrong(format_args!("--shapes: {problem}")))?;

@@ -27,12 +27,12 @@ use super::store::{Block, Found, Store};
 /// The time between two reports of an agent on how far it is.
 const TELL: Duration = Duration::from_millis(100);
 
-/// Blocks, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
+/// The block sizes by lengths of stream, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
 const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10), (64 << 30, 256 << 10)];
 /// The block size for streams that are longer than all of [`BLOCK_BYTES`].
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
-/// Held while files are put into their place.
+/// The lock that is held while files are put into their place.
 static FINISHING: Mutex<()> = Mutex::new(());
 
 /// Serves a coordinator. `remove_tool`: this program was brought along, and its file is not needed any more.
@@ -102,7 +102,7 @@ struct Receiver {
 /// The state that the writer and the coordinator's commands share.
 struct Shared {
     destination: Destination,
-    /// Gone when it has been put in its place, or given up.
+    /// The staging folder; gone when it has been put in its place, or given up.
     staging: Mutex<Option<Staging>>,
     backing: Arc<OnceLock<Backing>>,
     /// The writer has finished without an error.
@@ -379,7 +379,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The manifest is there: is there a place for what it lists?
+    /// Checks the manifest that has come, and that there is a place for what it lists; then the backing is set.
     fn begin(&self, bytes: Vec<u8>, digest: &str, stream: &Stream) -> io::Result<()> {
         if *blake3::hash(&bytes).to_hex() != *digest {
             return Err(io::Error::other("the list of files is not what the source has made"));

@@ -30,7 +30,7 @@ impl Backing {
         Backing { manifest, manifest_bytes, layout, places: RwLock::new(places), blanks: RwLock::default() }
     }
 
-    /// A file is zero from here on, whoever reads it.
+    /// Makes a file zero from `at` on, whoever reads it.
     pub fn blank(&self, entry: u32, at: u64) {
         self.blanks.write().unwrap_or_else(PoisonError::into_inner).entry(entry).or_insert(at);
     }

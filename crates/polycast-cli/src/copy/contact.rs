@@ -32,7 +32,7 @@ const DISCARD_PORT: u16 = 9;
 /// The order in which the addresses of a node are tried.
 struct Plan {
     left: Vec<SocketAddr>,
-    /// Tries of the first one.
+    /// The number of tries of the first address.
     tries: u32,
     turn: usize,
 }

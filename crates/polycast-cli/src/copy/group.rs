@@ -38,22 +38,24 @@ const PROBE_AGAIN: (Nanos, Nanos) = (Nanos::from_micros(20_000), Nanos::from_mic
 const FAST_PROBES: usize = 10;
 /// Receivers that have read datagrams let more come: waking for each takes longer than reading it.
 const NAP: Duration = Duration::from_millis(1);
-/// Buffers that are smaller are full by then on fast links.
+/// The buffer size below which there is no such nap: on fast links smaller buffers are full by
+/// then.
 const NAP_BUFFER_BYTES: usize = 1 << 20;
-/// System calls in a row that read datagrams.
+/// The most system calls in a row that read datagrams.
 const MAX_READS: usize = 64;
-/// Links of a ring that has not begun here.
+/// The most links that are kept of a ring that has not begun here.
 const MAX_EARLY_LINKS: usize = 64;
 
-/// Words to the thread.
+/// A word to the member's thread.
 pub enum Word {
-    /// Multicast datagrams of so many bytes, so that others hear it.
+    /// Send multicast datagrams of so many bytes, so that other nodes hear them.
     Probe(usize),
     /// Be in this ring from now on.
     Sit(Seat),
-    /// Be in none, and not in the group: what it sends comes no more over the link that others bring blocks on.
+    /// Be in no ring, and not in the group: then what it multicasts no longer comes over the link
+    /// that others bring blocks on.
     Leave,
-    /// A connection to another one in the ring of this number.
+    /// Take a connection to a neighbour in the ring of this number.
     Link(Side, u64, TcpStream),
     /// The connection for the ring of this number cannot be had.
     Failed(u64),
@@ -154,7 +156,7 @@ struct Group {
 }
 
 impl Member {
-    /// Begins.
+    /// Starts the thread.
     pub fn start(self) -> std::io::Result<Handle> {
         let (waker, sleeper) = UnixStream::pair()?;
         sleeper.set_nonblocking(true)?;

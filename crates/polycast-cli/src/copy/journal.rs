@@ -18,7 +18,7 @@ use polycast_copy::{Stream, sum};
 use rustix::fs::OFlags;
 
 const SUM_BYTES: usize = 8;
-/// Blocks between two entries.
+/// The number of blocks between two entries of the journal.
 const BLOCKS_PER_ENTRY: u64 = 128;
 
 /// The notes of an earlier run: its whole blocks, and a sum of each.
@@ -33,14 +33,14 @@ impl Noted {
         self.blocks
     }
 
-    /// Whether these are the bytes of this block that were written.
+    /// True if these are the bytes of this block that were written.
     pub fn is(&self, block: u64, bytes: &[u8]) -> bool {
         let at = block as usize * SUM_BYTES;
         self.sums.get(at..at + SUM_BYTES) == Some(&sum(bytes).to_le_bytes()[..])
     }
 }
 
-/// Written as blocks are.
+/// The journal of a copy, written as blocks are.
 pub struct Journal {
     folder: PathBuf,
     stream: Stream,
@@ -51,7 +51,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Goes on behind so many blocks.
+    /// Opens the journal to go on behind so many blocks.
     pub fn open(folder: &Path, stream: Stream, blocks: u64) -> io::Result<Journal> {
         let flags = OFlags::NOFOLLOW.bits() as i32;
         let mut options = OpenOptions::new();

@@ -36,7 +36,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// See the module.
+/// A segment under way, with its endpoint of the multicast protocol.
 pub struct Lane {
     endpoint: Endpoint,
     /// The segment; when it is complete the store has a part in it, and nobody writes any more.
@@ -125,7 +125,7 @@ impl Lane {
         Data::Sink(Arc::get_mut(memory).map_or(&mut [][..], |memory| &mut memory[..]))
     }
 
-    /// A segment of so many bytes; at the source `fill` has it.
+    /// Begins a segment of so many bytes; at the source `fill` writes them.
     pub fn begin(
         &mut self,
         segment: u64,
@@ -162,12 +162,12 @@ impl Lane {
         self.endpoint.is_finished()
     }
 
-    /// Multicast does not arrive any more somewhere.
+    /// True if multicast does not arrive any more somewhere.
     pub fn knows_of_deaf(&self) -> bool {
         self.endpoint.knows_of_deaf()
     }
 
-    /// All of it has gone once; of what is no segment, too.
+    /// True if all of the segment has gone once, or if there is no segment.
     pub fn is_through(&self) -> bool {
         self.segment.is_none() || self.through_at.is_some()
     }

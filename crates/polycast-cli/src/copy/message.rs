@@ -28,7 +28,7 @@ impl From<Lengths> for Stream {
 pub struct Seat {
     /// The ring's number.
     pub number: u32,
-    /// 0 is the source.
+    /// The node's place in the ring; 0 is the source.
     pub place: u32,
     pub nodes: u32,
     pub first_block: u64,
@@ -38,7 +38,7 @@ pub struct Seat {
     pub above: Vec<SocketAddr>,
     pub payload_bytes: u32,
     pub batch_datagrams: u32,
-    /// No faster than this.
+    /// The greatest rate to send at.
     pub bits_per_second: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub struct Joined {
     pub bits_per_second: Option<u64>,
 }
 
-/// To an agent.
+/// A message from the coordinator to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -158,7 +158,7 @@ pub enum Event {
     Hello {
         version: String,
     },
-    /// To [`Command::Send`].
+    /// The answer to [`Command::Send`].
     Scanned {
         manifest: String,
         lengths: Lengths,
@@ -179,17 +179,19 @@ pub enum Event {
         file: String,
         reason: String,
     },
-    /// To [`Command::Receive`]; with what an earlier run has left, and whether it goes into a folder, or to a name.
+    /// The answer to [`Command::Receive`]: what an earlier run has left, and whether the files go
+    /// into a folder, or to a name.
     Ready {
         have: u64,
         addresses: Vec<SocketAddr>,
         into_folder: bool,
     },
-    /// To [`Command::Receive`]: this node has DEST in common with that one, which writes it.
+    /// The answer to [`Command::Receive`] where this node has DEST in common with that one, which
+    /// writes it.
     InCommon {
         with: u32,
     },
-    /// Blocks that came, and that are written.
+    /// The numbers of blocks that have come, and that are written.
     Progress {
         have: u64,
         written: u64,
@@ -198,13 +200,13 @@ pub enum Event {
         parent: u32,
         reason: String,
     },
-    /// To [`Command::Join`]; `None` if that is not possible.
+    /// The answer to [`Command::Join`]; `None` if that is not possible.
     Joined(Option<Joined>),
     /// The source's datagrams come.
     Heard,
     /// The ring of this number does not work.
     RingFailed(u32),
-    /// To [`Command::Finish`].
+    /// The answer to [`Command::Finish`].
     Done,
     /// The agent can do no more.
     Failed {

@@ -46,7 +46,7 @@ pub(super) enum Membership {
     None,
     Asked,
     Joined(Joined),
-    /// The source's datagrams come to it.
+    /// The node has joined, and the source's datagrams come to it.
     Hears(Joined),
 }
 
@@ -106,7 +106,7 @@ fn is_named(multicast: &str) -> bool {
 }
 
 impl Copy<'_> {
-    /// Begins to try; false if it is not worth it.
+    /// Begins the attempt at multicast; false if that is not worth it.
     pub(super) fn try_multicast(&mut self) -> bool {
         let variable = |name| env::var(name).unwrap_or_default();
         let (Some(source), Some(fleet)) = (&self.source, &self.fleet) else { return false };
@@ -190,7 +190,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Tells all of a ring who they are in it.
+    /// Tells all nodes of a ring their places in it.
     pub(super) fn seat(&mut self) {
         let now = self.now();
         let Some(ring) = self.fleet.as_mut().and_then(|fleet| fleet.next_ring(now)) else { return };

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use polycast_copy::{Frame, MAX_FRAME_BYTES};
 use rustix::event::PollFlags;
 
-/// Bytes that may wait to be sent; the protocol has no more to say then.
+/// The most bytes that may wait to be sent; the protocol has no more to say then.
 const MAX_WAITING_BYTES: usize = 256 << 10;
 /// The most bytes that one call reads; a frame fits.
 const READ_BYTES: usize = 2 * MAX_FRAME_BYTES;
@@ -19,7 +19,7 @@ pub struct Neighbour {
     /// The bytes that have come; the first `come` of them are not used yet.
     incoming: Vec<u8>,
     come: usize,
-    /// Bytes in front of its first frame that say nothing.
+    /// The number of bytes in front of the neighbour's first frame that say nothing.
     skip: usize,
     outgoing: Vec<u8>,
     sent: usize,

@@ -13,7 +13,8 @@ use super::store::Block;
 
 const LANES: usize = SEGMENTS_UNDER_WAY as usize;
 
-/// See the module.
+/// The lengths of the next segments, and at the source their blocks, where blocks travel
+/// compressed.
 pub struct Packing {
     pub segments: PackedSegments,
     /// The length in bytes of the next segment on each lane; 0 if it has not been told.

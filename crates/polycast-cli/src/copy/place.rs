@@ -6,7 +6,8 @@
 pub struct Place(Option<(String, bool)>);
 
 impl Place {
-    /// A node is ready; an error if it has found something else than the first one.
+    /// Notes what a node that is ready has found; an error if that is not the same as on the first
+    /// one.
     pub fn is_the_same(&mut self, host: &str, into_folder: bool) -> Result<(), String> {
         let (first, is_folder) = self.0.get_or_insert_with(|| (host.to_owned(), into_folder));
         let (there, missing) = match (into_folder, *is_folder) {

@@ -11,7 +11,7 @@ fn in_words(seconds: f64) -> String {
 pub struct Report {
     /// Bytes of all files.
     pub bytes: u64,
-    /// With `-C`: of all blocks as they travel, the list of files among them.
+    /// With `-C`: the bytes of all blocks as they travel, the list of files among them.
     pub compressed_bytes: Option<u64>,
     pub files: u64,
     pub folders: u64,
@@ -48,9 +48,9 @@ pub struct NodeReport {
     pub resumed_bytes: u64,
     /// The node that wrote DEST for both, which have it in common.
     pub in_common_with: Option<String>,
-    /// Why others went around it on the way.
+    /// The reason why other nodes went around this one on the way.
     pub set_aside: Option<&'static str>,
-    /// Why it has not.
+    /// The reason why the node has not got everything.
     pub reason: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Report {
         })
     }
 
-    /// For people: a line, and one more for all that is not as wished.
+    /// The report for people: a line, and one more for all that is not as wished.
     pub fn text(&self) -> String {
         let done = self.nodes.iter().filter(|node| node.has_all).count();
         // What an earlier run had left did not travel.

@@ -16,7 +16,7 @@ pub struct Request {
     pub bits_per_second: Option<u64>,
     pub fanout: Option<usize>,
     pub patience: Duration,
-    /// Blocks travel compressed where that makes them shorter.
+    /// True if blocks travel compressed where that makes them shorter.
     pub compress: bool,
 }
 

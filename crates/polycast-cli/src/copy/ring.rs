@@ -31,11 +31,11 @@ pub struct Terms {
     pub job: u32,
     pub key: Key,
     pub limit: Option<u64>,
-    /// Blocks travel compressed.
+    /// True if blocks travel compressed.
     pub packs: bool,
 }
 
-/// See the module.
+/// A ring as one of its nodes has it: segments under way, and both neighbours.
 pub struct Ring {
     seat: Seat,
     segments: Segments,
@@ -44,7 +44,8 @@ pub struct Ring {
     limit: Option<u64>,
     lanes: Vec<Lane>,
     neighbours: [Neighbour; 2],
-    /// Segments that have begun here, come no more by multicast, are in the store, are over here.
+    /// The numbers of segments that have begun here, come no more by multicast, are in the store,
+    /// and are over here.
     begun: u64,
     read: u64,
     stored: u64,
@@ -53,7 +54,7 @@ pub struct Ring {
     /// The job's number and key in the datagrams that say what is over.
     job: u32,
     key: Key,
-    /// Multicast so far; the link is free again at.
+    /// The bytes that were multicast so far, and the time at which the link is free again.
     sent: u64,
     free_at: Nanos,
     unsent: Vec<u8>,
@@ -187,7 +188,8 @@ impl Ring {
         self.tally.read(self.over, self.count())
     }
 
-    /// Begins what may begin: at the source when those before it have gone, and all others are ready for it.
+    /// Begins the segments that may begin: at the source when those before them have gone, and all
+    /// others are ready for them.
     fn begin(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
         while self.begun < self.count() && self.begun < self.over + SEGMENTS_UNDER_WAY {
             let (segment, segments) = (self.begun, self.segments);
@@ -270,7 +272,7 @@ impl Ring {
         self.begin(now, member)
     }
 
-    /// Tells the one above how far this node is, and those below.
+    /// Tells the node above how far this one is, and the nodes below.
     fn tell(&mut self, now: Nanos, member: &mut Member) {
         self.read = self.read.max(self.over);
         while self.read < self.begun && self.lane(self.read).is_read() {

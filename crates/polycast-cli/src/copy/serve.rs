@@ -167,7 +167,7 @@ impl Server {
     }
 }
 
-/// Reads all of it by then, not byte by byte.
+/// Reads all of `bytes` by the time `until`, not byte by byte.
 fn read_by(until: Instant, mut connection: &TcpStream, mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let left = until.saturating_duration_since(Instant::now());

@@ -31,9 +31,9 @@ const OPEN: &str = "/proc/self/fd/";
 /// The destination of the files, and how they are put there.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The folder that they go to.
+    /// The folder that the files go to.
     pub folder: PathBuf,
-    /// The name that the only one gets there; `None`: those they have.
+    /// The name that the only file gets there; `None` for the names that the files have.
     pub name: Option<OsString>,
     pub force: bool,
     pub preserve: bool,
@@ -71,7 +71,7 @@ impl Destination {
 /// The result of opening a staging folder.
 pub enum Opened {
     Own(Staging),
-    /// With the node of this number, which writes here.
+    /// The folder is in common with the node of this number, which writes here.
     InCommon(u32),
 }
 
@@ -116,7 +116,7 @@ pub struct Staging {
     /// could rename the folder and put a link to elsewhere in its place.
     inside: PathBuf,
     mark: Mark,
-    /// Held while this process lives.
+    /// The lock on the folder, held while this process lives.
     _lock: File,
 }
 
@@ -160,7 +160,7 @@ impl Staging {
         Ok(Opened::Own(staging))
     }
 
-    /// To be left when this process ends.
+    /// The folder as it is to be left when this process ends.
     fn staged(&self) -> io::Result<Staged> {
         let inside = File::open(&self.inside).map_err(|error| at(&self.folder, error))?;
         Ok(Staged { folder: self.folder.clone(), inside, mark: self.mark.clone() })
@@ -209,7 +209,7 @@ impl Staging {
     }
 }
 
-/// Whether nobody else has locked a folder, as far as its file system can tell.
+/// Checks that nobody else has locked a folder, as far as its file system can tell.
 fn is_alone(locked: Result<(), Errno>, folder: &Path) -> io::Result<()> {
     match locked {
         Err(Errno::WOULDBLOCK) => Err(io::Error::other(format!(
@@ -249,7 +249,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Goes on behind so many blocks.
+    /// A writer that goes on behind so many blocks.
     pub fn new(
         staging: &Staging,
         backing: &'a Backing,

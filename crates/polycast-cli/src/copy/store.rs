@@ -74,7 +74,7 @@ impl Block {
 /// The place at which a block is.
 pub enum Found {
     Memory(Arc<Block>),
-    /// On disk; this is what it was when it came.
+    /// The block is on disk; this is the tag that it had when it came.
     Disk(Tag),
 }
 
@@ -84,7 +84,7 @@ struct State {
     digest: Digest,
     /// The last blocks.
     recent: VecDeque<Arc<Block>>,
-    /// Blocks on disk.
+    /// The number of blocks on disk.
     written: u64,
     /// No block is taken that is further than the window behind this one: what is written, or wanted.
     limit: u64,
@@ -98,7 +98,7 @@ fn wait<'a>(changed: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, S
 pub struct Store {
     pub stream: Stream,
     pub key: Key,
-    /// Blocks travel compressed where that makes them shorter.
+    /// True if blocks travel compressed where that makes them shorter.
     pub packs: bool,
     window: u64,
     state: Mutex<State>,
@@ -152,7 +152,7 @@ impl Store {
         }
     }
 
-    /// BLAKE3 of what is there.
+    /// The BLAKE3 digest of the blocks that are there.
     pub fn digest(&self) -> String {
         self.state().digest.text()
     }
@@ -199,7 +199,7 @@ impl Store {
         true
     }
 
-    /// Whether the blocks before this one can be taken at once.
+    /// True if the blocks before this one can be taken at once.
     pub fn has_room_up_to(&self, end: u64) -> bool {
         end <= self.state().limit + self.window
     }
@@ -214,7 +214,7 @@ impl Store {
         }
     }
 
-    /// A block, as soon as it is there; `None` if it was to stop.
+    /// Waits for a block; `None` if it was to stop.
     pub fn get(&self, block: u64, stop: &AtomicBool) -> Option<Found> {
         let mut state = self.state();
         loop {

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// At once.
+/// The most strangers at once.
 pub const MAX_STRANGERS: usize = 64;
 
-/// Each with where it is from.
+/// The strangers, each with the host that it is from.
 pub struct Strangers<T> {
     here: VecDeque<(u64, IpAddr, T)>,
     next: u64,

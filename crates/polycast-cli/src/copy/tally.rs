@@ -18,13 +18,14 @@ use rustix::event::PollFlags;
 use super::lane::Broken;
 use super::neighbour::Neighbour;
 
-/// Said again after so long, a few times, so that one that got lost is noticed by what follows it.
+/// The time after which a report is said again, and how many times, so that one that got lost is
+/// noticed by what follows it.
 const SAY_AGAIN: (Nanos, u32) = (Nanos::from_micros(4_000), 6);
 /// The time after which the node says how far it is again by multicast, as long as there is no
 /// connection.
 const MULTICAST_AGAIN: Nanos = Nanos::from_micros(20_000);
 
-/// Behind the first byte, which whoever took the connection has read.
+/// The bytes of a confirmation behind the first one, which whoever took the connection has read.
 pub const REST_OF_CONFIRMATION: usize = CONFIRMATION.len() - 1;
 
 /// A node right below this one in the tree.
@@ -40,7 +41,7 @@ impl Below {
     }
 }
 
-/// See the module.
+/// The progress of this node and of all below it in the tree.
 pub struct Tally {
     is_source: bool,
     above: Neighbour,
@@ -101,7 +102,7 @@ impl Tally {
         self.below.values().try_fold(all, |least, one| Some(least.least(one.said?)))
     }
 
-    /// Tells the one above, when this node is so far; `Some`: to be said by multicast.
+    /// Tells the node above when this node is so far; `Some` is a report to be said by multicast.
     pub fn tell(&mut self, own: Reached, now: Nanos) -> Option<Reached> {
         let all = self.below().filter(|_| !self.is_source)?.least(own);
         let (said, at, times) = self.said;

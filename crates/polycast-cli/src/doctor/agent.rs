@@ -26,7 +26,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 const ROW_DATAGRAMS: usize = 8;
 const ROW_PAUSE: Duration = Duration::from_millis(10);
 
-/// System calls in a row that read datagrams.
+/// The most system calls in a row that read datagrams.
 const MAX_READS: usize = 64;
 
 /// The longest time that a full send queue may hold up one row of datagrams.
@@ -290,7 +290,8 @@ impl Probe {
         Ok(Answer::Sent { datagrams: sent, error: error.map(|error| error.to_string()) })
     }
 
-    /// Bytes that the kernel took, and what kept it from taking all.
+    /// Sends a row of datagrams; returns the bytes that the kernel took, and the error that kept it
+    /// from taking all.
     fn send_row(&mut self, row: &[u8], datagram_bytes: usize) -> (usize, Option<io::Error>) {
         let began = Instant::now();
         let mut taken = 0;

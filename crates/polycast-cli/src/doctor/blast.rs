@@ -24,14 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// Takes blasts of one run of the doctor, one after the other, as long as this process lives.
+/// The receiving end of blasts of one run of the doctor; blasts come one after the other, as long
+/// as this process lives.
 pub struct Target {
     /// The TCP port that blasts are sent to.
     pub port: u16,
     rates: Receiver<Option<u64>>,
 }
 
-/// An address on an interface: one that is local to a link says nothing without it.
+/// The socket address of `address` on the interface of this index: an address that is local to a
+/// link says nothing without its interface.
 fn socket_address(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
     match address {
         IpAddr::V6(local) if is_link_local(local) => SocketAddrV6::new(local, port, 0, interface).into(),
@@ -71,7 +73,7 @@ fn serve(listener: &TcpListener, run: u64, rates: &Sender<Option<u64>>) {
     }
 }
 
-/// Bytes that had come, and when.
+/// A sample at the receiver: the time since the beginning, and the bytes that had come by then.
 type Sample = (Duration, u64);
 
 fn receive(mut connection: TcpStream, run: u64) -> io::Result<Vec<Sample>> {
@@ -108,7 +110,7 @@ fn rate_of(samples: &[Sample]) -> Option<u64> {
     u64::try_from(u128::from(all - before) * 8 * 1_000_000_000 / u128::from(nanos)).ok()
 }
 
-/// Sends one. Its rate is known at the other end.
+/// Sends a blast. Its rate is known at the other end.
 pub fn send(to: IpAddr, port: u16, interface: u32, run: u64) -> io::Result<()> {
     let mut connection = TcpStream::connect_timeout(&socket_address(to, port, interface), PATIENCE)?;
     set_socket_send_buffer_size(&connection, SEND_BUFFER_BYTES)?;

@@ -28,21 +28,21 @@ pub struct Request {
     pub watch: Duration,
 }
 
-/// Switches take some time to learn of a new member.
+/// The pause after joining: switches take some time to learn of a new member.
 const JOIN_PAUSE: Duration = Duration::from_millis(300);
 /// The pause after sending, after which a datagram has either arrived or is taken for lost.
 const ARRIVAL_PAUSE: Duration = Duration::from_millis(200);
 /// The pause between rounds while watching.
 const WATCH_PAUSE: Duration = Duration::from_secs(1);
 const WATCH_DATAGRAMS: u32 = 8;
-/// Small enough for any MTU.
+/// The size of small datagrams, which fit any MTU.
 const SMALL_BYTES: usize = 256;
-/// Hosts that are measured once more, against the fastest one.
+/// The most hosts that are measured once more, against the fastest one.
 const MAX_SUSPECTS: usize = 32;
 /// The number of failed blasts after which no more are tried: a filter is in the way, and each
 /// further one would cost a second.
 const MAX_FAILURES: usize = 4;
-/// Groups to try if a port is taken on some host.
+/// The most groups that are tried if a port is taken on some host.
 const MAX_GROUPS: usize = 3;
 
 /// Examines the hosts. `progress` is told what is going on.
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks some hosts at once. One that does not answer is left out from here on.
+    /// Asks some hosts at once. A host that does not answer is left out from here on.
     fn ask(&mut self, hosts: &[usize], question: impl Fn(usize) -> Question) -> Vec<(usize, Answer)> {
         let answers = self.crew.ask(hosts, question);
         self.note_troubles();
@@ -373,7 +373,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Meanwhile the host hears queries.
+    /// Waits for the time of watching, in which the host hears queries.
     fn wait(&self) {
         let began = Instant::now();
         while began.elapsed() < self.request.watch {
@@ -387,7 +387,7 @@ impl<'a> Session<'a> {
         (self.progress)(format!("watching: {seconds} of {of} s"));
     }
 
-    /// Rounds of a few datagrams until the time is over or a member was forgotten.
+    /// Sends rounds of a few datagrams until the time is over or a member was forgotten.
     fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix, bytes: usize) {
         let began = Instant::now();
         let mut before = first.clone();

@@ -99,17 +99,17 @@ impl Finding {
         Finding { topic, level: Level::Ok, found: found.into(), remedy: None }
     }
 
-    /// Worth knowing.
+    /// A finding that is worth knowing.
     pub fn note(topic: Topic, found: impl Into<String>) -> Finding {
         Finding { level: Level::Note, ..Finding::ok(topic, found) }
     }
 
-    /// Works, but not well or not for long.
+    /// A finding about something that works, but not well or not for long.
     pub fn warning(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
         Finding { level: Level::Warning, remedy: Some(remedy.into()), ..Finding::ok(topic, found) }
     }
 
-    /// Keeps multicast from being used.
+    /// A finding that keeps multicast from being used.
     pub fn problem(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
         Finding { level: Level::Problem, ..Finding::warning(topic, found, remedy) }
     }

@@ -49,8 +49,8 @@ impl Fleet {
         Fleet::Here { name: host_name() }
     }
 
-    /// Hosts in the order of their names on the command line; `agent` in place of ssh, `tool` where polycast is there if not
-    /// where it is here.
+    /// A fleet of hosts in the order of their names on the command line. `agent` stands in for ssh;
+    /// `tool` says where polycast is on the hosts, if not where it is here.
     pub fn remote(
         hosts: Vec<String>,
         agent: Option<Vec<String>>,
@@ -61,7 +61,8 @@ impl Fleet {
         Ok(Fleet::Remote { hosts, here: host_name(), agent, tool })
     }
 
-    /// The lab of this name, or one that is made as told and lives as long as this process.
+    /// A fleet of the hosts of the lab of this name, or of a lab that is made as `lab` says and
+    /// lives as long as this process.
     pub fn emulated(lab: &str) -> Result<Fleet, LabError> {
         if !lab.contains('=') {
             return Ok(Fleet::Emulated(Lab::open(lab)?));
@@ -79,7 +80,7 @@ impl Fleet {
         }
     }
 
-    /// Whether the hosts share this machine, so that what it is says nothing of them.
+    /// True if the hosts share this machine, so that its own settings say nothing about them.
     pub fn is_emulated(&self) -> bool {
         matches!(self, Fleet::Emulated(_))
     }
@@ -137,7 +138,7 @@ impl Fleet {
     }
 }
 
-/// Whether a name is this machine's, with or without its domain.
+/// True if a name is this machine's, with or without its domain.
 pub fn is_here(host: &str, here: &str) -> bool {
     is_same_name(host, "localhost")
         || is_same_name(host, here)

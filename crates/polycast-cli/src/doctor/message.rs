@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::Finding;
 use super::probe::tally::Heard;
 
-/// Asked of a worker.
+/// A question to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
@@ -20,7 +20,7 @@ pub enum Question {
         ipv6: bool,
         /// The user's POLYCAST_NET.
         interface: Option<String>,
-        /// The host is emulated: what the machine below it is says nothing.
+        /// True if the host is emulated: then the machine below it says nothing about the host.
         emulated: bool,
     },
     /// Join a group on the interface that was chosen.
@@ -31,7 +31,7 @@ pub enum Question {
         port: u16,
         /// Tells datagrams of this run from all others.
         run: u64,
-        /// Whether the host is to hear itself: it is alone.
+        /// True if the host is to hear itself, because it is alone.
         loop_back: bool,
     },
     /// Check that answers to these hosts would leave by the interface that was chosen.
@@ -47,7 +47,7 @@ pub enum Question {
         round: u32,
         /// The number of datagrams.
         datagrams: u32,
-        /// UDP payload of each.
+        /// The bytes of UDP payload of each datagram.
         datagram_bytes: usize,
     },
     /// Tell what was heard in a round.
@@ -85,51 +85,51 @@ pub enum Answer {
         /// every question.
         version: String,
     },
-    /// To [`Question::Examine`].
+    /// The answer to [`Question::Examine`].
     Examined {
         /// Facts for the table of hosts.
         host: HostFacts,
         /// The checks' results, good and bad.
         findings: Vec<Finding>,
     },
-    /// To [`Question::Open`].
+    /// The answer to [`Question::Open`].
     Opened {
         /// The abilities of the socket.
         socket: SocketFacts,
-        /// About buffers and offloads.
+        /// Findings about buffers and offloads.
         findings: Vec<Finding>,
     },
-    /// To [`Question::Open`], if it failed.
+    /// The answer to [`Question::Open`] if that failed.
     NotOpened {
-        /// Another program has this group and port; the next ones may be free.
+        /// True if another program has this group and port; the next ones may be free.
         conflict: bool,
-        /// Why.
+        /// The reason.
         finding: Finding,
     },
-    /// To [`Question::Compare`] and [`Question::Queries`].
+    /// The answer to [`Question::Compare`] and [`Question::Queries`].
     Findings(Vec<Finding>),
-    /// To [`Question::Send`].
+    /// The answer to [`Question::Send`].
     Sent {
         /// The number of datagrams that the kernel took.
         datagrams: u32,
-        /// Why it did not take all.
+        /// The kernel's error, if it did not take all datagrams.
         error: Option<String>,
     },
-    /// To [`Question::Listen`].
+    /// The answer to [`Question::Listen`].
     Listens {
         /// The TCP port on which the worker listens.
         port: u16,
     },
-    /// To [`Question::Blast`].
+    /// The answer to [`Question::Blast`].
     Blasted,
-    /// To [`Question::Received`].
+    /// The answer to [`Question::Received`].
     Came {
-        /// Absent if none came.
+        /// The rate of the last blast; absent if none came.
         bits_per_second: Option<u64>,
     },
-    /// To [`Question::Listen`] and [`Question::Blast`].
+    /// The answer to [`Question::Listen`] and [`Question::Blast`] if those failed.
     NotMeasured(String),
-    /// To [`Question::Count`].
+    /// The answer to [`Question::Count`].
     Counted {
         /// The counts for each sender that was heard.
         heard: Vec<Heard>,

@@ -64,7 +64,7 @@ impl Rates {
         self.ways.iter().filter(|((from, _), _)| *from == member).map(|(_, rate)| *rate).max()
     }
 
-    /// The fastest that it receives.
+    /// The fastest rate at which a member receives.
     pub fn receives(&self, member: usize) -> Option<u64> {
         self.ways.iter().filter(|((_, to), _)| *to == member).map(|(_, rate)| *rate).max()
     }
@@ -81,7 +81,7 @@ impl Rates {
         all.get(all.len() / 2).copied()
     }
 
-    /// The one against whom the others are measured.
+    /// The member with the highest rate, against which others are measured.
     pub fn fastest(&self) -> Option<usize> {
         (0..self.members)
             .filter(|member| self.rate(*member).is_some())

@@ -18,7 +18,7 @@ pub struct Report {
     /// The hosts, in the order in which they were named.
     pub hosts: Vec<HostReport>,
     pub(super) findings: Vec<Said>,
-    /// Absent if there was nobody to send to.
+    /// The probe; absent if there was nobody to send to.
     pub probe: Option<ProbeReport>,
     /// The rates of the blasts from one host to another.
     pub rates: Vec<WayReport>,
@@ -43,22 +43,22 @@ pub struct HostReport {
     /// Kernel and interface.
     #[serde(flatten)]
     pub facts: HostFacts,
-    /// Absent if it has none.
+    /// The socket of the probe; absent if the host has none.
     pub socket: Option<SocketFacts>,
     /// Datagrams of others on the probe's group and port.
     pub foreign: u64,
     /// Datagrams that its kernel dropped because the receive buffer was full.
     pub dropped: u64,
-    /// The fastest that a blast of it came to another host, and one of another host to it; absent if none was measured.
+    /// The fastest rate of a blast from this host to another one; absent if none was measured.
     pub sends_bits_per_second: Option<u64>,
-    /// See above.
+    /// The fastest rate of a blast from another host to this one; absent if none was measured.
     pub receives_bits_per_second: Option<u64>,
 }
 
 /// A finding, and whom it is about.
 #[derive(Serialize)]
 pub(super) struct Said {
-    /// Empty if it is about the network.
+    /// The hosts that the finding is about; empty if it is about the network.
     pub hosts: Vec<String>,
     #[serde(flatten)]
     pub finding: Finding,

@@ -20,7 +20,7 @@ pub enum Listing {
     Refused(String),
 }
 
-/// Administrators' programs are not on everybody's PATH.
+/// The folders of administrators' programs, which are not on everybody's PATH.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 impl System {
@@ -51,7 +51,7 @@ impl System {
         self.read(path)?.parse().ok()
     }
 
-    /// Whether there is such a file or folder.
+    /// True if there is such a file or folder.
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }

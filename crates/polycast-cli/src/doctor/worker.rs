@@ -56,7 +56,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts one. It is there only when it has been greeted.
+    /// Starts a worker, which is ready only when it has been greeted.
     pub fn start(command: Command) -> Result<Worker, Trouble> {
         let program = command.get_program().to_string_lossy().into_owned();
         let (sender, lines) = channel();

@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// Times that grow by the same for each byte.
+/// The parameters of a class of links whose times grow by the same for each byte.
 fn class(latency_ns: f64, per_message_ns: f64, ns_per_byte: f64) -> ClassParameters {
     let line = |at: [f64; 2]| {
         let points = [1, 1 << 20].into_iter().zip(at).map(|(bytes, ns)| Point::exact(bytes, ns));
@@ -83,7 +83,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// For these ranks.
+    /// A prediction for these ranks.
     pub fn new(placed: &Placed, site: &Site, model: &Model) -> Prediction {
         let root = Rank(0);
         let mut predictor = Predictor::new(placed, &model.parameters, root);

@@ -15,16 +15,16 @@ use super::{Family, find_on_path};
 /// The application binary interface that a program was linked for; there is one door for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abi {
-    /// Open MPI's.
+    /// Open MPI's interface.
     OpenMpi,
-    /// MPICH's, which Intel MPI shares.
+    /// MPICH's interface, which Intel MPI shares.
     Mpich,
-    /// The one that the MPI 5 standard defines.
+    /// The interface that the MPI 5 standard defines.
     Standard,
 }
 
 impl Abi {
-    /// All of them.
+    /// All interfaces.
     pub const ALL: [Abi; 3] = [Abi::OpenMpi, Abi::Mpich, Abi::Standard];
 
     /// The name in file names of doors.
@@ -36,7 +36,7 @@ impl Abi {
         }
     }
 
-    /// The shared object names by which programs ask for it.
+    /// The shared object names by which programs ask for a library of this interface.
     pub fn sonames(self) -> &'static [&'static str] {
         match self {
             Abi::OpenMpi => &["libmpi.so.40"],
@@ -88,7 +88,7 @@ pub enum ProgramError {
         /// A sentence on what there is instead, or where to look.
         hint: String,
     },
-    /// The system refused to show it.
+    /// The system refused to show the program.
     #[error("program {}: {source}", Path::new(.name).display())]
     Unreadable {
         /// The name that was asked for.
@@ -138,9 +138,9 @@ pub fn is_static(name: &OsStr) -> bool {
 /// The entries of an ELF file for the dynamic loader.
 #[derive(Default)]
 struct Dynamic {
-    /// The loader it asks for.
+    /// The loader that the program asks for.
     loader: Option<PathBuf>,
-    /// The libraries it asks for itself.
+    /// The libraries that the program asks for itself.
     needed: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::version::recognise;
 use super::{Abi, Family, Mpi};
 
-/// Why there is no MPI to start programs with.
+/// The reasons why there is no MPI to start programs with.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// No launcher of this family on PATH.
@@ -125,7 +125,7 @@ impl Mpi {
             .ok_or(ResolveError::NoneOfFamily { family })
     }
 
-    /// The one that `mpiexec` starts, for programs that do not show which MPI they need.
+    /// The MPI of the first launcher on PATH, for programs that do not show which MPI they need.
     pub fn default_on_path() -> Result<Mpi, ResolveError> {
         Self::ask(candidates().into_iter().next().ok_or(ResolveError::NoneAtAll)?)
     }

@@ -105,7 +105,8 @@ impl Decision {
         }
     }
 
-    /// All of it but its heading; `lists_rules`: with the rules that were looked at.
+    /// Writes all of the decision but its heading; with the rules that were looked at if
+    /// `lists_rules`.
     pub fn write(&self, out: &mut String, lists_rules: bool) -> std::fmt::Result {
         if let Some(times) = &self.times {
             writeln!(out, "{}", hanging("  planned for ", "    ", &times.to_string()))?;

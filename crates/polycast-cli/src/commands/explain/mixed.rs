@@ -32,7 +32,7 @@ pub struct OnTwoLevels {
     /// nanoseconds.
     interval_ns: u64,
     busy_ns: u64,
-    /// Sharing a segment, or what of it is shared at once, takes so long.
+    /// The time for sharing a segment, or what of it is shared at once, in nanoseconds.
     shared_ns: u64,
 }
 

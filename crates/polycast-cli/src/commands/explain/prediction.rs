@@ -35,7 +35,7 @@ pub struct Reason {
 struct Terms {
     /// The time until the first segment has reached the rank that is last, in nanoseconds.
     fill_ns: u64,
-    /// Between segments there.
+    /// The time between segments at that rank, in nanoseconds.
     interval_ns: u64,
     segments: u64,
     /// The name of the rank or link that sets the interval.

@@ -13,7 +13,7 @@ pub struct Algorithm {
     collectives: Vec<&'static str>,
     about: &'static str,
     source: &'static str,
-    /// With all its own parameters, as it is written.
+    /// The algorithm as it is written with all its own parameters.
     example: String,
     parameters: Vec<ParameterInfo>,
 }
@@ -23,7 +23,7 @@ struct ParameterInfo {
     name: &'static str,
     about: &'static str,
     values: String,
-    /// `None`: it must be given.
+    /// The default; `None` if a value must be given.
     default: Option<&'static str>,
 }
 

@@ -4,7 +4,7 @@ use polycast_net::Range;
 
 use crate::terminal::table;
 
-/// For so many groups in use at a time.
+/// The numbers of groups in use at a time that the table is for.
 const IN_USE: [u32; 4] = [2, 10, 200, 5000];
 
 /// The probability that of `in_use` groups drawn from `groups` two or more are the same: the

@@ -153,7 +153,7 @@ fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<String>, String> {
     }
 }
 
-/// Fills host after host.
+/// Places the ranks, host after host filled.
 fn place(available: &[String], ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
     let needed = ranks.div_ceil(ranks_per_host);
     if needed > available.len() {

@@ -34,11 +34,11 @@ pub struct Effort {
     /// The operations that ranks of a host carry out by themselves, the broadcast first.
     pub operations: &'static [Operation],
     pub sizes: Vec<Bytes>,
-    /// For a size.
+    /// The time for a size.
     pub time: Duration,
-    /// Keep also what is hardly known.
+    /// True if what is hardly known is kept, too.
     pub force: bool,
-    /// Segments whose penalty is measured.
+    /// The most segments whose penalty is measured.
     pub most_penalties: usize,
 }
 

@@ -39,12 +39,12 @@ pub struct Pair {
     pub error: f64,
 }
 
-/// All of them.
+/// The pairs of measured and predicted times, and their errors.
 #[derive(Debug, Serialize)]
 pub struct Against {
     /// The median of the errors' sizes.
     pub median_error: f64,
-    /// 90 % of the errors are not larger.
+    /// The error, in size, that 90 % of the errors do not exceed.
     pub p90_error: f64,
     /// The pairs, in the order of the results.
     pub pairs: Vec<Pair>,
@@ -53,7 +53,7 @@ pub struct Against {
     /// Collectives on two levels, form by form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub two_level: Vec<Entry>,
-    /// Why there are none, although some were measured.
+    /// The reason why no collectives on two levels are compared, although some were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub two_level_missing: Option<String>,
 }
@@ -77,7 +77,8 @@ pub enum AgainstError {
 }
 
 impl Against {
-    /// Predicts everything that was measured, `between` the nodes alone, too. A root that rotates is predicted as rank 0.
+    /// Predicts everything that was measured, and what was measured `between` the nodes alone. A
+    /// root that rotates is predicted as rank 0.
     pub fn new(
         results: &Results,
         between: Option<&[Measured]>,
@@ -218,7 +219,7 @@ impl Against {
     }
 }
 
-/// Through shared memory, which is what the forms are about.
+/// True if the point is of an algorithm through shared memory, which is what the forms are about.
 fn is_on_two_levels(point: &Measured) -> bool {
     point.algorithm.is_some_and(|one| one.entry.name == ON_NODE.entry.name && one.shares_memory())
 }

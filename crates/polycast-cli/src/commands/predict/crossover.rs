@@ -15,7 +15,8 @@ use crate::terminal::{nanoseconds, size, table};
 #[derive(Serialize)]
 pub struct Crossover {
     bytes: u64,
-    /// `None`: up to the most nodes something else is ahead.
+    /// The number of nodes from which on the first side is ahead; `None` if something else is ahead
+    /// up to the most nodes.
     from_nodes: Option<u32>,
     /// The number of nodes at which the times below are predicted: where multicast gets ahead, or
     /// else the most nodes.

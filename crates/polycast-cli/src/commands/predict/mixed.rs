@@ -34,7 +34,7 @@ struct Row {
     time_us: f64,
     /// The time that the nodes take among themselves.
     between_us: f64,
-    /// Before that on a node, of an allgather.
+    /// The time before that on a node, for an allgather.
     before_us: f64,
     forms: Vec<ByForm>,
 }
@@ -152,7 +152,7 @@ pub struct Entry {
     measured_us: f64,
     /// The time of the nodes among themselves.
     between_us: f64,
-    /// Else it is predicted.
+    /// True if the time of the nodes among themselves was measured; else it is predicted.
     between_is_measured: bool,
     /// `predicted / measured - 1`, by equation.
     errors: Vec<ErrorOf>,

@@ -17,15 +17,15 @@ pub enum PlaceError {
     /// No option says how many ranks there are.
     #[error("expected --ranks, --hosts or --topology, which say how many ranks there are")]
     Nothing,
-    /// No or too many ranks.
+    /// The number of ranks is 0, or too large.
     #[error("--ranks {0}: expected 1 to {MAX_RANKS}")]
     Ranks(usize),
-    /// More ranks than places.
+    /// The hosts have fewer places than there are ranks.
     #[error("{ranks} ranks with {per_host} on each host need more hosts than the {hosts} of the topology")]
     TooFewHosts {
         /// Ranks that are wanted.
         ranks: usize,
-        /// On each host.
+        /// The ranks on each host.
         per_host: usize,
         /// The number of hosts in the topology.
         hosts: usize,

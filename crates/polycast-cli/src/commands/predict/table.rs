@@ -37,7 +37,7 @@ struct Answer<'a> {
     /// they share.
     #[serde(skip_serializing_if = "Option::is_none")]
     two_level: Option<&'a [Levels]>,
-    /// Why there are none, although there are two levels.
+    /// A sentence on why there are no such predictions, although there are two levels.
     #[serde(skip_serializing_if = "Option::is_none")]
     two_level_missing: Option<&'a str>,
 }
@@ -62,7 +62,7 @@ struct Row {
     time_us: f64,
     /// The time until the first segment is with the rank that is last.
     fill_us: Option<f64>,
-    /// Between segments there.
+    /// The time between segments at that rank.
     interval_us: Option<f64>,
     segments: Option<u64>,
     bottleneck: Option<String>,

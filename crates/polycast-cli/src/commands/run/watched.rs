@@ -65,7 +65,8 @@ fn look(child: &mut Child, mut stderr: ChildStderr) -> io::Result<bool> {
     }
 }
 
-/// All that is there; whether it was the last. What nobody reads here is still looked at.
+/// Hands on all that is there; returns whether it was the last. What nobody reads here is still
+/// looked at.
 fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
     let mut bytes = [0; 64 * 1024];
     loop {
@@ -82,7 +83,7 @@ fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
     }
 }
 
-/// Looks for answers in bytes that come in pieces.
+/// The search for answers in bytes that come in pieces.
 #[derive(Default)]
 struct Answer {
     came: bool,

@@ -112,7 +112,7 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
-/// `all` of the thesis, or one.
+/// The figures to simulate: all of the thesis, or one.
 #[derive(Clone, Copy)]
 pub enum Figures {
     All,
@@ -137,12 +137,12 @@ pub fn run(args: &super::Args) -> Outcome {
 }
 
 impl Args {
-    /// Whether wormhole networks are what is simulated.
+    /// True if wormhole networks are what is simulated.
     pub fn is_asked(&self) -> bool {
         self.network().is_some() || !self.figure.is_empty()
     }
 
-    /// Whether means are coarse, which a picture has to say.
+    /// True if means are coarse, which a picture has to say.
     fn is_quick(&self) -> bool {
         self.quick
     }

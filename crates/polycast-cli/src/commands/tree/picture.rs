@@ -13,14 +13,14 @@ use super::report::Report;
 use crate::picture::words;
 use layout::{Frame, Layout, RANK_RADIUS, layout};
 
-/// More could not be told apart on any screen.
+/// The most ranks of a picture: more could not be told apart on any screen.
 const MAX_RANKS: u32 = 4096;
 
 /// Blue and vermillion of Okabe and Ito: people with any colour vision tell them apart.
 const QUIET: &str = "#0072b2";
 const DISTURBED: &str = "#d55e00";
 const FONT: f64 = 13.0;
-/// Beside the caption.
+/// The margin beside the caption.
 const MARGIN: i32 = 30;
 /// The distance between two lines of the caption.
 const LINE: i32 = 20;
@@ -88,7 +88,7 @@ fn above(planned: &Planned, layout: &Layout, switch: usize) -> Option<Frame> {
     layout.switches.iter().find(|(index, _)| *index == parent).map(|(_, frame)| *frame)
 }
 
-/// Down to a switch, and up from it.
+/// The directed edges down to a switch, and up from it.
 fn directions(switch: usize) -> [Edge; 2] {
     [false, true].map(|is_up| Edge { node: switch, is_up })
 }

@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         Report { tree: Some(tree), ..self }
     }
 
-    /// For people.
+    /// The report for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", paragraph(&self.heading()));
         let mut line = |name: &str, value: String| {
@@ -162,7 +162,7 @@ impl BusiestLink {
         format!("{} → {}", self.from, self.to)
     }
 
-    /// Messages over it for each segment.
+    /// The number of messages over the edge for each segment.
     pub fn messages(&self) -> u32 {
         self.messages
     }

@@ -36,7 +36,7 @@ pub const COMPARED: [(&str, Knowledge); 13] = [
 ];
 
 impl Knowledge {
-    /// For a column of a table.
+    /// The knowledge in words, for a column of a table.
     pub fn name(self) -> &'static str {
         match self {
             Knowledge::Hosts => "hosts",

@@ -6,7 +6,7 @@ use polycast_core::units::Rank;
 
 /// The messages of a tree over each directed edge of the network.
 pub struct Traffic {
-    /// Edges without messages are left out.
+    /// The messages by edge; edges without messages are left out.
     on_edge: BTreeMap<Edge, Messages>,
 }
 
@@ -15,7 +15,8 @@ pub struct Traffic {
 pub struct Messages {
     /// The number of messages.
     pub count: u32,
-    /// Senders without repetition; they come one after the other, so that the last one is enough to tell a new one.
+    /// The number of different senders. Messages of one sender come one after the other, so that
+    /// the last sender is enough to tell a new one.
     senders: u32,
     last_sender: Option<Rank>,
 }

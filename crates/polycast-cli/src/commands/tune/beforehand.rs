@@ -39,11 +39,11 @@ use crate::terminal::nanoseconds;
 /// The divisor of the budget for this part: a twentieth. The step that is under way is not cut
 /// short.
 const PART_OF_BUDGET: u32 = 20;
-/// With less than this for it nothing is measured.
+/// The least time for which measuring is worth it: with less nothing is measured.
 const LEAST: Duration = Duration::from_secs(2);
 /// Messages that are measured, as far as the network is fast enough for the larger ones.
 const MESSAGES: [u64; 5] = [1, 1 << 10, 8 << 10, 64 << 10, 512 << 10];
-/// Shorter ones do not tell the rate.
+/// The size in bytes below which messages do not tell the rate.
 const TELLS_RATE: u64 = 8 << 10;
 /// The sizes, in bytes, that ranks of a host share.
 const SHARED: [u64; 4] = [1 << 10, 16 << 10, 128 << 10, 1 << 20];
@@ -202,7 +202,7 @@ impl Beforehand<'_> {
 }
 
 impl KnownNetwork {
-    /// For the hosts that a job uses now.
+    /// The predictions for the hosts that a job uses now.
     pub fn known(&self, target: &JobTarget, shape: CommunicatorShape) -> Option<Known> {
         let Some(parameters) = &self.parameters else {
             let rate = target.lab()?.plan().slowest_rate().to_string().parse().ok();

@@ -36,10 +36,11 @@ pub(super) struct Tuning<'a> {
     pub known: Option<&'a Known>,
     pub operation: Operation,
     pub key: Key,
-    /// No race begins later.
+    /// The time after which no race begins.
     pub ends: Option<Instant>,
     pub interrupted: &'a Arc<AtomicBool>,
-    /// Measures on this shape, one task after the other: to start a job of many ranks takes as long as to compare a few ways.
+    /// The job that measures on this shape, one task after the other: to start a job of many ranks
+    /// takes as long as to compare a few ways.
     pub job: &'a RefCell<Option<Dialogue>>,
 }
 
@@ -52,7 +53,7 @@ struct Now {
 }
 
 impl Tuning<'_> {
-    /// Everything that was found, now or earlier, by rising bytes.
+    /// Searches all sizes; returns everything that was found, now or earlier, by rising bytes.
     pub fn run(&self, store: &mut Store) -> Result<Vec<Size>, Box<dyn Error>> {
         let collective = self.operation.collective();
         let sizes = sizes(self.args, self.operation);

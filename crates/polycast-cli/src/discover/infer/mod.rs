@@ -27,9 +27,9 @@ use polycast_core::topology::{Host, Link, Switch, Topology};
 /// Four hosts, all different: is there a link between the first two and the others?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quartet {
-    /// On one side.
+    /// The two hosts on one side.
     pub near: [usize; 2],
-    /// On the other.
+    /// The two hosts on the other side.
     pub far: [usize; 2],
 }
 
@@ -37,9 +37,9 @@ pub struct Quartet {
 /// same questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Yes.
+    /// The number of answers that said yes.
     pub yes: usize,
-    /// No.
+    /// The number of answers that said no.
     pub no: usize,
 }
 
@@ -53,7 +53,7 @@ impl Evidence {
 /// The result of the inference: the tree of switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inferred {
-    /// For each switch the one above it; one has none.
+    /// For each switch the switch above it; the topmost switch has none.
     pub parent: Vec<Option<usize>>,
     /// For each host its switch.
     pub switch_of: Vec<usize>,
@@ -89,14 +89,15 @@ impl Inferred {
 /// The agreement of two topologies on which hosts share a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Pairs of hosts that both have.
+    /// The number of pairs of hosts that both topologies have.
     pub pairs: usize,
     /// The pairs of hosts that are on one switch in one topology and on two in the other.
     pub wrong: Vec<(String, String)>,
 }
 
 impl Agreement {
-    /// Compares. Hosts are taken for the same by their names, whatever their capitals, with or without their domains.
+    /// Compares two topologies. Hosts are taken for the same by their names, whatever their
+    /// capitals, with or without their domains.
     pub fn between(one: &Topology, other: &Topology) -> Agreement {
         let names: Vec<&str> = one.hosts.iter().map(|host| host.name.as_str()).collect();
         let placed = other.place(&names);

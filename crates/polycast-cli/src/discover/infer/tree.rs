@@ -13,12 +13,12 @@ pub(super) struct Tree {
 #[derive(Default)]
 pub(super) struct Node {
     pub hosts: Vec<usize>,
-    /// With what speaks for the link to it, the same at both ends.
+    /// The neighbours of the node, each with what speaks for the link to it, the same at both ends.
     pub neighbours: Vec<(usize, Evidence)>,
 }
 
 impl Tree {
-    /// All hosts on one node.
+    /// A tree with all hosts on one node.
     pub fn of_one_node(hosts: impl IntoIterator<Item = usize>) -> Tree {
         Tree { nodes: vec![Node { hosts: hosts.into_iter().collect(), neighbours: Vec::new() }] }
     }

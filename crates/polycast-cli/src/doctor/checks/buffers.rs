@@ -40,7 +40,8 @@ fn send_limit(system: &System) -> Option<Finding> {
     Some(Finding::note(Topic::Buffers, found).with_remedy(remedy("wmem_max")))
 }
 
-/// Room for a few rows of segmented datagrams, 64 KiB each.
+/// The least send buffer without a finding: room for a few rows of segmented datagrams, 64 KiB
+/// each.
 const SEND_BYTES: u64 = 208 << 10;
 
 fn remedy(limit: &str) -> String {

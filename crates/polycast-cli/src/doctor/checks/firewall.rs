@@ -24,7 +24,7 @@ struct Chain {
     /// `inet filter`, or [`IPTABLES`].
     table: String,
     name: String,
-    /// For a chain that the kernel hooks in where datagrams of the interface pass.
+    /// The direction, for a chain that the kernel hooks in where datagrams of the interface pass.
     direction: Option<Direction>,
     /// The rules in the words of the program that lists them; `policy drop` is the last one if the
     /// chain drops what no rule accepts.

@@ -51,7 +51,8 @@ pub fn decode(datagram: &[u8]) -> Option<Header> {
     pattern.iter().enumerate().all(is_whole).then_some(header)
 }
 
-/// Neighbouring datagrams and neighbouring bytes differ.
+/// The byte of the pattern at `offset`; it differs between neighbouring datagrams and neighbouring
+/// bytes.
 fn pattern_byte(sequence: u32, offset: usize) -> u8 {
     (sequence as usize).wrapping_mul(7).wrapping_add(offset) as u8
 }

@@ -15,10 +15,11 @@ use super::matrix::Matrix;
 /// A finding about some of the hosts.
 pub type About = (Vec<usize>, Finding);
 
-/// Above this, loss costs more than some repair.
+/// The loss in percent above which losses cost more than some repair.
 const LOSS_PERCENT_MUCH: f64 = 5.0;
 
-/// Above this, a job may find no multicast: its own probe sends nine datagrams, and of one pair in twenty none arrives.
+/// The loss in percent above which a job may find no multicast: its own probe sends nine datagrams,
+/// and of one pair in twenty none arrives.
 const LOSS_PERCENT_TOO_MUCH: f64 = 72.0;
 
 /// The most pairs that a finding names one by one.

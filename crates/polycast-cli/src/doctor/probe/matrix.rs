@@ -2,7 +2,7 @@
 
 use super::tally::Heard;
 
-/// Hosts are counted from 0.
+/// The counts of a round, from every host to every other. Hosts are counted from 0.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// Datagrams that each host sent.
@@ -46,7 +46,7 @@ impl Matrix {
         self.heard[to][from]
     }
 
-    /// Whether `to` heard nothing of what `from` sent.
+    /// True if `to` heard nothing of what `from` sent.
     pub fn is_silent(&self, from: usize, to: usize) -> bool {
         self.sent[from] > 0 && self.heard(from, to).datagrams == 0
     }
@@ -58,7 +58,7 @@ impl Matrix {
         (sent > 0).then(|| 100.0 * f64::from(lost) / f64::from(sent))
     }
 
-    /// Sender and receiver of all that was sent, in order.
+    /// The pairs of sender and receiver for all that was sent, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let hosts = self.hosts();
         let senders = (0..hosts).filter(|from| self.sent[*from] > 0);

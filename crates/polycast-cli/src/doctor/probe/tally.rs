@@ -6,7 +6,7 @@ use super::datagram::{self, Header};
 
 /// The most senders and datagrams of each that are counted: what is beyond has no memory to be counted in.
 pub const MAX_SENDERS: u32 = 1_024;
-/// See [`MAX_SENDERS`].
+/// The most datagrams of a sender that are counted.
 pub const MAX_DATAGRAMS: u32 = 100_000;
 
 /// The counts of the datagrams that were heard of a sender.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polycast_sim::wormhole::{Channel, Topology, Trace};
 
-/// Lines that are looked at one by one. Of more channels, those of a part share lines.
+/// The most lines that are looked at one by one. Of more channels, those of a part share lines.
 const MAX_SINGLE: usize = 64;
 
 /// The lines of all channels that the multicast has held.
@@ -13,7 +13,7 @@ pub struct Lanes {
     pub parts: Vec<Part>,
     /// Lines of all parts, their headings included.
     pub rows: usize,
-    /// Whether a line may have several channels.
+    /// True if a line may have several channels.
     pub are_shared: bool,
     row_of: BTreeMap<Channel, usize>,
 }
@@ -24,7 +24,7 @@ pub struct Part {
     pub name: String,
     /// The line of its heading.
     pub first: usize,
-    /// Lines of one channel each, with its name.
+    /// The part's lines of one channel each, with its name.
     pub names: Vec<(usize, String)>,
 }
 
@@ -34,7 +34,7 @@ impl Lanes {
         self.row_of.get(&channel).copied()
     }
 
-    /// Everything that stands beside lines.
+    /// The words that stand beside lines.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         let names = self.parts.iter().flat_map(|part| &part.names).map(|(_, name)| &name[..]);
         self.parts.iter().map(|part| &part.name[..]).chain(names)

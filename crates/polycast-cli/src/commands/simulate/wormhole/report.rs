@@ -41,7 +41,7 @@ pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hidden by itself where standard error is no terminal.
+/// A progress bar, which hides itself where standard error is no terminal.
 pub fn progress(points: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
     let progress = ProgressBar::with_draw_target(Some(points as u64), ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("[{bar:40}] {pos}/{len} points  {elapsed}, {eta} left")?);

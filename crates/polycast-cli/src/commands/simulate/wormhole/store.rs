@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::report::Done;
 use crate::json_lines::JsonLines;
 
-/// See the module.
+/// The points that have been measured, by experiment.
 pub struct Store {
     file: Option<JsonLines>,
     known: HashMap<String, Measured>,

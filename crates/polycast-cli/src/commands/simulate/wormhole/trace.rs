@@ -170,7 +170,7 @@ impl Place<'_> {
     }
 }
 
-/// Between times of the axis: a round number, so that there are eleven of them at most.
+/// The step between times of the axis: a round number, so that there are eleven of them at most.
 fn step(span: u64) -> u64 {
     let power = 10u64.pow((span / 10).max(1).ilog10());
     [1, 2, 5, 10]
@@ -180,7 +180,7 @@ fn step(span: u64) -> u64 {
         .unwrap_or(10 * power)
 }
 
-/// For who points at it.
+/// A sentence on a bar, for who points at it.
 fn about(trace: &Trace, hold: &Hold) -> String {
     let blocked: u64 = trace.blocked(hold).map(|(from, until)| until - from).sum();
     let at = |time: u64| time as i64 - trace.called as i64;
