@@ -184,8 +184,8 @@ fn as_measured(classes: &Classes) -> Result<Curves, CurveError> {
     classes.iter().map(of).collect()
 }
 
-/// The curves without points that are not credible; the user is told of such points, and so is the
-/// file.
+/// The curves without points that are not credible. Such points are
+/// named to the user and in `measured`, which the file keeps.
 fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, CurveError> {
     let mut curves = Curves::new();
     for (class, figures) in classes {

@@ -36,7 +36,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::draft::{Draft, is_reader_gone, of_standard_output};
 
-/// The end of a verb. An error is printed after `polycast: ` and ends the process with its
+/// The outcome of a verb. An error is printed after `polycast: ` and ends the process with its
 /// [status](status::status_of).
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 

@@ -19,7 +19,7 @@ use super::place::Place;
 use super::report::{LeftOut, Report};
 use super::request::{Progress, Request, Target};
 
-/// Limit for nodes that are not ready when half of them are: so long the first bytes wait. Only time in which they were listened to counts.
+/// The longest time that the first bytes wait for nodes that are not ready, once half of them are. Only time in which they were listened to counts.
 const LATE: Nanos = Nanos::from_micros(3_000_000);
 /// The longest time without news before the clock is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -39,7 +39,7 @@ pub(super) struct Source {
 pub(super) struct Read {
     pub(super) digest: String,
     pub(super) spoiled: Vec<Spoiled>,
-    /// The bytes of its blocks as they travel, compressed or not.
+    /// The bytes of the source's blocks as they travel, compressed or not.
     pub(super) sent_bytes: u64,
 }
 

@@ -233,8 +233,8 @@ impl Lane {
         self.store_blocks(places, store, stop)
     }
 
-    /// Puts the blocks of a segment into the store that travelled compressed, or as they are;
-    /// returns the lengths of segments that are to come.
+    /// Puts a segment's blocks, which travelled compressed or as they are, into the store; returns
+    /// the numbers and lengths of segments that are to come.
     pub fn store_packed(
         &self,
         segments: &PackedSegments,
