@@ -1,4 +1,4 @@
-//! Where jobs are started, and with which MPI: the arguments that the measuring verbs share.
+//! The arguments that the measuring verbs share: where jobs are started, and with which MPI.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

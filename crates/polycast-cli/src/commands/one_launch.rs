@@ -1,4 +1,4 @@
-//! One launch of the measuring program.
+//! A launch of the measuring program.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! One node of a copy: the source, or one that gets the files. It ends when its standard input does, whatever it does then but to put files into their
-//! place, and what has come by then stays for the next run.
+//! The agent on a node of a copy: on the source, or on a node that gets the files. It ends when its standard input does, whatever it does then but to put files
+//! into their place, and what has come by then stays for the next run.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! From the staging folder into their place, by renaming.
+//! The move of the files from the staging folder into their place, by renaming.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;

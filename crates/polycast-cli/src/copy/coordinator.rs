@@ -1,4 +1,4 @@
-//! Starts the agents, tells everybody whom to take from, and collects what came of it.
+//! The coordinator of a copy: starts the agents, tells every node whom to take from, and collects the outcome.
 
 use std::ffi::OsString;
 use std::process::Command as Process;

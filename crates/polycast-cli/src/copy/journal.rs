@@ -1,5 +1,6 @@
-//! How far a copy was written, for the run that goes on with it, and what each block was: what is damaged since is not taken for the block, by
-//! this node or by those that it gives it to.
+//! The journal of how far a copy was written, for the run that goes on with it, and of what each
+//! block was: what is damaged since is not taken for the block, by this node or by those that it
+//! gives it to.
 //!
 //! ```text
 //!   journal   "256 65536": so many blocks of so many bytes are written

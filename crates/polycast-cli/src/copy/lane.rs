@@ -1,4 +1,5 @@
-//! One of the segments that are under way at the same time: an endpoint of the multicast protocol with its message.
+//! A segment of those that are under way at the same time: an endpoint of the multicast protocol
+//! with its message.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the coordinator and its agents say to each other: one JSON object a line.
+//! The messages between the coordinator and its agents: one JSON object a line.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};

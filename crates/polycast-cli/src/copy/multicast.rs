@@ -1,4 +1,5 @@
-//! Whether a copy goes by multicast: all join a group, and who hears the source's datagrams takes part.
+//! The attempt at multicast: all nodes join a group, and those that hear the source's datagrams
+//! take part.
 
 use std::env;
 

@@ -1,4 +1,5 @@
-//! What a node of a ring knows of segments whose blocks travel compressed: how long the next ones are, and at the source their blocks.
+//! A node's knowledge of segments whose blocks travel compressed: the lengths of the next ones, and
+//! at the source their blocks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Whether DEST is a folder that the files go into, or their name. Where folders are copied and DEST is there on some nodes only, as after a copy that came
-//! to its end on them, they would be at different places.
+//! The meaning of DEST: a folder that the files go into, or their name. Where folders are copied
+//! and DEST is there on some nodes only, as after a copy that came to its end on them, they would
+//! be at different places.
 
 /// The name of the first node that was ready, and whether DEST is a folder there.
 #[derive(Debug, Default)]

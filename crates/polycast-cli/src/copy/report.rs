@@ -1,4 +1,4 @@
-//! What a copy has come to: who has the files, and who has not and why.
+//! The report on a copy: the nodes that have the files, and those that have not, and why.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What a copy is asked for, and what is shown of it while it goes on.
+//! The request for a copy, and the progress that is shown while the copy goes on.
 
 use std::ffi::OsString;
 use std::process::Command as Process;

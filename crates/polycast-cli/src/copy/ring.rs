@@ -1,4 +1,4 @@
-//! One ring as one of its nodes has it: segments under way, and both neighbours.
+//! A ring as one of its nodes has it: segments under way, and both neighbours.
 
 use std::io;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Gives blocks to whoever asks and has the key.
+//! The server of a node's blocks, for whoever asks and has the key.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! What comes is written beside its place, into a folder that an interrupted run leaves for the next one.
+//! The staging folder, beside the files' place, into which files are written as they come. An
+//! interrupted run leaves it for the next one.
 //!
 //! ```text
 //!   DEST/.polycast-cp-4f1d…/   manifest   journal, sums: blocks that are whole   tree/…: the files   node-…: who writes here

@@ -1,5 +1,7 @@
-//! Those who have connected and not shown yet that they have the key: not more than so many, and none for long. Who comes is let in; of those
-//! whose host has the most, the one that has been here longest goes. So who fills the port with connections is in its own way only.
+//! The strangers: nodes that have connected and not shown yet that they have the key. There are few
+//! at a time, and none stays for long. Who comes is let in; of those whose host has the most, the
+//! one that has been here longest goes. So who fills the port with connections is in its own way
+//! only.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! How far this node is, and all below it in the tree by which the source learns that.
+//! The progress of this node and of all below it, in the tree by which the source learns of it.
 //!
 //! ```text
 //!        source          each tells the one above it by TCP; until that connection is there, by multicast, which needs to ask nobody

@@ -1,4 +1,4 @@
-//! What is told about a topology that was found.
+//! The sentences about a topology that was found.
 
 use super::infer::{Agreement, Inferred};
 use polycast_core::topology::{Link, Topology};

@@ -1,4 +1,5 @@
-//! How fast one host sends to another: a short blast by TCP, which gives way to others, bounded in bytes and time.
+//! The measurement of how fast one host sends to another: a short blast by TCP, which gives way to
+//! others, bounded in bytes and time.
 //!
 //! ```text
 //!   sender     connects, writes until the other end has had enough

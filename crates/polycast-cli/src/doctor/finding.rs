@@ -1,4 +1,4 @@
-//! What the doctor says about one thing.
+//! A finding of the doctor: what is said about one thing.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What the doctor and its workers say to each other: one JSON object a line, a question, then its answer.
+//! The messages between the doctor and its workers: one JSON object a line, a question, then its
+//! answer.
 //!
 //! A worker speaks first, with [`Answer::Hello`]; what a login shell printed before is skipped. It ends when its standard
 //! input does.

@@ -1,4 +1,4 @@
-//! How fast the hosts send to each other, and who holds the others up.
+//! The rates at which hosts send to each other, and the hosts that hold others up.
 //!
 //! ```text
 //!   h0 ⇄ h1 ⇄ h2 ⇄ … ⇄ h0      each way by itself: the slower of two hosts makes it slow

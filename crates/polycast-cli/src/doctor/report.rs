@@ -1,4 +1,4 @@
-//! Everything that was found, as `--json` has it; [`super::page`] shows it to people.
+//! The report on everything that was found, as `--json` has it; [`super::page`] shows it to people.
 
 use polycast_net::Family;
 use serde::Serialize;

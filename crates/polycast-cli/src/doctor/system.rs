@@ -1,4 +1,5 @@
-//! What a check may look at: files of the kernel, and programs that only list.
+//! The parts of a system that a check may look at: files of the kernel, and programs that only
+//! list.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Where the ranks of a routine stand: hosts in depth-first order, and the binary trees over them.
+//! The places of a routine's ranks: hosts in depth-first order, and the binary trees over them.
 //!
 //! ```text
 //!   hosts    a   b     c   d          in the order of the site's ring, so that any rotation is a contention-free chain

@@ -1,4 +1,5 @@
-//! Whether hosts exist, as far as this machine can say, before a launcher tries to reach them one by one.
+//! The check that hosts exist, as far as this machine can say, before a launcher tries to reach
+//! them one by one.
 
 use std::net::ToSocketAddrs;
 use std::process::{Command, Stdio};

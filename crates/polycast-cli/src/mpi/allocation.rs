@@ -1,4 +1,5 @@
-//! What a batch system has allotted to the job that this process is in, as its variables say.
+//! The nodes that a batch system has allotted to the job of this process, as the system's variables
+//! say.
 
 use std::env;
 use std::path::Path;

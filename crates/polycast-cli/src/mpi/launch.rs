@@ -1,4 +1,4 @@
-//! What is to be started, and where: the part of a launch that all launchers share.
+//! The part of a launch that all launchers share: what is to be started, and where.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which MPI a launcher belongs to, and how programs are started with it.
+//! The MPI that a launcher belongs to, and how programs are started with it.
 //!
 //! ```text
 //! hosts, ranks, variables ──▶ Launch ──────────┐

@@ -1,4 +1,4 @@
-//! Which MPI a program is linked with, found without running it.
+//! The MPI that a program is linked with, found without running the program.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

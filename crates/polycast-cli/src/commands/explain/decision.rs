@@ -1,4 +1,5 @@
-//! What serves a call, and why: the answer first, then its reason, then what came nearest to another one.
+//! The choice for a call, and its reasons: the answer first, then its reason, then what came
+//! nearest to another one.
 
 use std::fmt::Write;
 use std::iter;

@@ -1,4 +1,5 @@
-//! What measured parameters say of a call on two levels: which mode it is in, and why (Wu 2005, §4.5).
+//! The verdict of measured parameters on a call on two levels: which mode it is in, and why (Wu
+//! 2005, §4.5).
 
 use std::fmt::Write;
 

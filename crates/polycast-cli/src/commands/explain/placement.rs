@@ -1,4 +1,4 @@
-//! Where the ranks of the call are, as far as the user says.
+//! The placement of the call's ranks, as far as the user says.
 
 use std::collections::BTreeSet;
 

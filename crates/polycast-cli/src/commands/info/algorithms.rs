@@ -1,4 +1,4 @@
-//! What can be written in tables and in POLYCAST_BCAST.
+//! The algorithms that can be written in tables and in POLYCAST_BCAST.
 
 use polycast_core::algorithm::{Entry, Need, Parameter, Registry};
 use polycast_core::collective::Collective;

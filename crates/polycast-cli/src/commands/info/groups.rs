@@ -1,4 +1,4 @@
-//! How likely it is that jobs share a multicast group that each of them has drawn.
+//! The probability that jobs share a multicast group, which each of them draws at random.
 
 use polycast_net::Range;
 

@@ -1,4 +1,5 @@
-//! What ranks of one host take to share: jobs of their own, on one host and on two, with polycast, when the network is known.
+//! The time that ranks of one host take to share: measured by jobs of their own, on one host and on
+//! two, with polycast, when the network is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -1,5 +1,5 @@
-//! What is predicted of which collectives. Broadcasts are compared by equations; the messages of the others, and of what goes on two levels, are
-//! followed one by one.
+//! The predictions for each collective. Broadcasts are compared by equations; the messages of the
+//! others, and of what goes on two levels, are followed one by one.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! From how many nodes on an algorithm is predicted to be ahead: by the user's own numbers, nodes on one switch with a rank each. Of broadcasts it is
-//! multicast, of the others what is the fastest of the most nodes.
+//! The number of nodes from which on an algorithm is predicted to be ahead: by the user's own
+//! numbers, nodes on one switch with a rank each. Of broadcasts it is multicast, of the others what
+//! is the fastest of the most nodes.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 

@@ -1,4 +1,4 @@
-//! From options to ranks on hosts.
+//! The placement of ranks on hosts, from options.
 
 use std::path::Path;
 

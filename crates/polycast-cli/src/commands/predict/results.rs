@@ -1,4 +1,5 @@
-//! What `polycast bench --json` has written: a line with the environment, then a line per size and variant.
+//! The results that `polycast bench --json` has written: a line with the environment, then a line
+//! per size and variant.
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;

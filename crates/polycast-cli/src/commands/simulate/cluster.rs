@@ -1,4 +1,5 @@
-//! What the nodes of `simulate --scaling` and `--collective` are joined by: a cluster of round numbers, or one of the user's own.
+//! The network of the nodes of `simulate --scaling` and `--collective`: a cluster of round numbers,
+//! or one of the user's own.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is said of a tree, the same for people and programs.
+//! The report on a tree, with the same facts for people and for programs.
 
 use std::collections::HashSet;
 

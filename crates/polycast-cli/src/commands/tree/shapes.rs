@@ -1,4 +1,4 @@
-//! From the name of an algorithm to its tree, as a job would make it.
+//! The tree of an algorithm, as a job would make it.
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Call;

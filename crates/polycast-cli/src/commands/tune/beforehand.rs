@@ -1,4 +1,5 @@
-//! What is measured before the search: messages between hosts, and what ranks of one share, with little time. It leaves out what cannot win.
+//! The measurement before the search: messages between hosts, and sharing among ranks of a host, with
+//! little time. It leaves out ways that cannot win.
 //!
 //! ```text
 //!   --params FILE ───────────────────────┐

@@ -1,4 +1,4 @@
-//! Whether somebody asks who is a member of which group.
+//! The check for a querier: somebody must ask who is a member of which group.
 //!
 //! ```text
 //!   querier ── "who is a member?" every 125 s ──▶ hosts answer ──▶ snooping switches hear it and keep their tables

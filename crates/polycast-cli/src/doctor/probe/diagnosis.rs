@@ -1,4 +1,4 @@
-//! From who heard whom to what is wrong.
+//! The diagnosis: from who heard whom to what is wrong.
 //!
 //! ```text
 //!   a row is empty       nobody hears h1        what h1 sends is dropped: its firewall, its port of the switch

@@ -1,4 +1,4 @@
-//! How many datagrams of each host each other host has received in one round.
+//! The numbers of datagrams that each host has received from each other host in a round.
 
 use super::tally::Heard;
 

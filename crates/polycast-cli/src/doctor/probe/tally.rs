@@ -1,4 +1,4 @@
-//! What one host hears in one round.
+//! The datagrams that a host hears in a round, counted.
 
 use serde::{Deserialize, Serialize};
 

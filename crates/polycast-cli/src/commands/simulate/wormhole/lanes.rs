@@ -1,4 +1,5 @@
-//! Which channel stands on which line of the picture of a multicast: by parts of the network, and in those by time.
+//! The lines of channels in the picture of a multicast: by parts of the network, and in those by
+//! time.
 
 use std::collections::BTreeMap;
 

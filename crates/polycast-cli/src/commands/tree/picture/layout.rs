@@ -1,4 +1,5 @@
-//! Where everything stands in the picture: switches as a tree of boxes, their hosts in rows inside, ranks inside the hosts.
+//! The places of everything in the picture: switches as a tree of boxes, their hosts in rows
+//! inside, ranks inside the hosts.
 //!
 //! ```text
 //!                ┌ s1 ──────────┐
