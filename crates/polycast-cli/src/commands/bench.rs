@@ -241,10 +241,10 @@ pub fn run(mut args: Args) -> Outcome {
     })
 }
 
-/// Jobs with each of several MPIs, where nobody says how many.
+/// The number of launches with each of several MPIs, where the user gives none.
 const ROUNDS: u32 = 3;
 
-/// One for each operation. Barriers have no sizes.
+/// The plans of a bench, one for each operation. Barriers have no sizes.
 fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
     let lists = variant::parse_for(&args.collective, &args.variants)?;
     let plan = |(operation, variants)| Plan {
@@ -290,7 +290,7 @@ fn check_method(plans: &[Plan]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is of one MPI alone.
+/// Refuses several MPIs together with options that make sense for one MPI only.
 fn check_mpis(args: &Args) -> Result<(), String> {
     let mpis = args.job.mpi_names();
     let single = [
@@ -304,7 +304,7 @@ fn check_mpis(args: &Args) -> Result<(), String> {
     }
 }
 
-/// What none of the plans takes would change nothing.
+/// Refuses options that none of the plans uses: they would change nothing.
 fn check_use(args: &Args, plans: &[Plan]) -> Result<(), String> {
     if args.root != Root::Rank(0) && !args.collective.iter().any(|one| one.collective().has_root()) {
         return Err(format!("--root {}: expected a --collective that has a root", args.root));
@@ -349,8 +349,8 @@ fn check_ranks(args: &Args, ranks: usize) -> Result<(), String> {
     }
 }
 
-/// What is known about the network. The slowest link is that which the data has to pass: none if all ranks are on one
-/// host.
+/// The facts about the network. The slowest link is the slowest that the data has to pass; none if
+/// all ranks are on one host.
 fn links(args: &Args, target: &JobTarget) -> Links {
     let of_lab = target.lab().filter(|_| target.hosts().len() > 1).map(|lab| lab.plan().slowest_rate());
     Links {
@@ -390,10 +390,11 @@ fn fidelity(args: &Args, target: &JobTarget, report: &Report) -> Result<Fidelity
     Fidelity::of_lab(lab, &args.sizes, !args.no_calibration)
 }
 
-/// What the ranks need: polycast, where something else than stock is measured or it is there anyway, so that stock
-/// is measured as a program under polycast meets it.
-/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST and the like, which the variants set. Each measurement
-/// compares anew.
+/// The variables that the ranks need. Polycast is among them where something other than stock is
+/// measured, or where it is there anyway, so that stock is measured as a program under polycast
+/// meets it.
+/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST and the like,
+/// which the variants set. Each measurement compares anew.
 pub(super) fn variables(
     job: &JobArgs,
     topology: &KnownTopology,

@@ -52,17 +52,17 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-/// What there is.
+/// The contents of the cache, as `--json` says them.
 #[derive(Serialize)]
 struct Cache {
-    /// `None`: POLYCAST_CACHE is off, or this user has no home.
+    /// The file; `None` if POLYCAST_CACHE is off, or this user has no home.
     file: Option<String>,
     found: Vec<Finding>,
     /// Lines that no trial of this version has written.
     unread_lines: usize,
 }
 
-/// What trials found about calls of about one size.
+/// The finding of trials about calls of about one size.
 #[derive(Serialize)]
 struct Finding {
     mpi: String,
@@ -70,7 +70,7 @@ struct Finding {
     ranks: u32,
     nodes: u32,
     collective: String,
-    /// To twice as many.
+    /// The smallest size in bytes; the finding is about sizes up to twice as many.
     first_bytes: u64,
     stays: String,
     ways: Vec<Way>,
@@ -84,7 +84,7 @@ struct Way {
     ns: u64,
 }
 
-/// Prints what there is.
+/// Prints the contents of the cache.
 pub fn show(json: bool) -> Outcome {
     let cache = Cache::read()?;
     if json {

@@ -114,14 +114,14 @@ fn parse_block(text: &str) -> Result<u32, String> {
     }
 }
 
-/// What is there before any node is asked.
+/// The parts of a copy that are ready before any node is asked.
 struct Prepared {
     fleet: Fleet,
     request: Request,
-    /// Starts the one who has the files.
+    /// The command that starts the agent of the node that has the files.
     source: Command,
     targets: Vec<Target>,
-    /// Of the chain.
+    /// The order of the nodes in the chain, as numbers.
     order: Vec<u32>,
 }
 
@@ -267,8 +267,9 @@ fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
     command
 }
 
-/// In which order the chain goes through the hosts, counted from 1: that of their names, or depth first through the
-/// switches from the source's on, so that no link carries a block twice in one direction.
+/// The order in which the chain goes through the hosts, counted from 1: by their names, or depth
+/// first through the switches from the source's on, so that no link carries a block twice in one
+/// direction.
 fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
     let variable = || {
         std::env::var_os(TOPOLOGY)
@@ -286,7 +287,7 @@ fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<d
     Ok(traversal.ranks().iter().map(|rank| rank.0).filter(|rank| *rank > 0).collect())
 }
 
-/// The hosts, each once, and the way to them.
+/// The hosts' names, each once, and the way to reach them.
 fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
     if let Some(lab) = &args.lab {
         let fleet = Fleet::emulated(lab)?;

@@ -158,7 +158,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the communicator has, as a job of these settings finds it.
+/// The capabilities of the communicator, as a job with these settings finds them.
 fn there(args: &Args, settings: &Settings) -> Capabilities {
     let lost = [
         (args.no_multicast || settings.is_multicast_off, Capabilities::MULTICAST),
@@ -169,7 +169,7 @@ fn there(args: &Args, settings: &Settings) -> Capabilities {
         .fold(Capabilities::ALL, |there, (_, lost)| there.without(lost))
 }
 
-/// Who finds out what serves calls of which nothing better is known.
+/// The note on ways to find out what serves calls for which nothing better is known.
 const TO_FIND_OUT: &str = "nothing faster than the MPI is known for such calls; `polycast tune` on these hosts finds out, \
                            or POLYCAST_TUNE=20s within a job";
 
@@ -182,7 +182,8 @@ struct Answer {
     ranks_per_node: u32,
     ranks_per_processor: u32,
     switches: u32,
-    /// As assumed by `--rate` and the like; a job measures it.
+    /// The rate, latency and share of multicast as `--rate` and the like assume them; a job
+    /// measures them.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,24 +192,24 @@ struct Answer {
     multicast_percent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decision>,
-    /// Without a size: what each range of sizes gets.
+    /// The choice for each range of sizes, where no size was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sizes: Vec<Size>,
     /// The rule that came nearest to serving any size, where the MPI serves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
-    /// What the environment and options changed, one line each.
+    /// The changes by the environment and by options, one line each.
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Size {
-    /// From this many earlier calls on; 0 says nothing.
+    /// The number of earlier calls from which on the choice holds; left out if 0.
     #[serde(skip_serializing_if = "is_zero")]
     earlier_calls: u64,
     from_bytes: u64,
     choice: String,
-    /// What the tree of the choice is planned for, for messages of `from_bytes`.
+    /// The times that the tree of the choice is planned for, for messages of `from_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Times>,
 }

@@ -46,17 +46,17 @@ pub struct Args {
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
-    /// Why there is no library, if there is none.
+    /// The reason why there is no library, if there is none.
     problem: Option<String>,
     library_directory: Option<String>,
     preload: Option<String>,
     doors: Vec<Door>,
-    /// Of Open MPI; `None` if it was not built.
+    /// The component for Open MPI; `None` if it was not built.
     component: Option<String>,
     launchers: Vec<Launcher>,
     verbs: VerbsInfo,
     tables: Vec<TableInfo>,
-    /// What the environment sets, one line each.
+    /// The settings in the environment, one line each.
     environment: Vec<String>,
     variables: Vec<VariableInfo>,
     /// Names that are unknown, and values that are none.
@@ -66,7 +66,7 @@ struct Info {
 #[derive(Serialize)]
 struct VariableInfo {
     name: &'static str,
-    /// As the environment has it; `None`: the default counts.
+    /// The value in the environment; `None` if the default counts.
     value: Option<String>,
     values: String,
     default: &'static str,
@@ -76,17 +76,17 @@ struct VariableInfo {
 #[derive(Serialize)]
 struct Door {
     name: &'static str,
-    /// `None` if it was not built.
+    /// The path of the door; `None` if it was not built.
     path: Option<String>,
     serves: &'static [&'static str],
 }
 
-/// InfiniBand and RoCE.
+/// The state of InfiniBand and RoCE.
 #[derive(Serialize)]
 struct VerbsInfo {
     /// The object that multicasts over them; `None` if it was not built.
     path: Option<String>,
-    /// Of this host, as the kernel lists them.
+    /// The verbs devices of this host, as the kernel lists them.
     devices: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ struct Launcher {
     version: String,
     family: &'static str,
     has_door: bool,
-    /// What builds the door.
+    /// The compiler that builds the door.
     #[serde(skip)]
     mpicc: &'static str,
 }

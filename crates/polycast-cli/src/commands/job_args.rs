@@ -1,4 +1,4 @@
-//! Where jobs are started, and with which MPI: the arguments that the measuring verbs share.
+//! The arguments that the measuring verbs share: where jobs are started, and with which MPI.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -65,12 +65,12 @@ impl JobArgs {
         }
     }
 
-    /// How many were named.
+    /// The number of MPIs that were named.
     pub fn mpi_names(&self) -> usize {
         self.mpi.as_deref().map_or(1, |list| list.split(',').count())
     }
 
-    /// All of them, where several may be asked for.
+    /// The MPIs that were named, where several may be.
     pub fn mpis(&self) -> Result<Vec<Mpi>, Box<dyn Error>> {
         let Some(list) = &self.mpi else { return Ok(vec![Mpi::default_on_path()?]) };
         let mut mpis: Vec<Mpi> = Vec::new();
@@ -85,7 +85,7 @@ impl JobArgs {
         Ok(mpis)
     }
 
-    /// The place; a lab is made for it.
+    /// The place of the job; a lab is made for it.
     pub fn target(&self) -> Result<JobTarget, Box<dyn Error>> {
         match &self.ranks {
             Some(ranks) if ranks.all().len() > 1 => Err(wrong(
@@ -95,7 +95,8 @@ impl JobArgs {
         }
     }
 
-    /// The same where several numbers of ranks are measured.
+    /// The place of the largest job, where several numbers of ranks are measured; a lab is made for
+    /// it.
     pub fn target_for_most(&self) -> Result<JobTarget, Box<dyn Error>> {
         let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
         JobTarget::open(TargetRequest {
@@ -120,7 +121,7 @@ impl JobArgs {
         installed_program(installation, mpi)
     }
 
-    /// What ranks need that run without polycast.
+    /// The variables that ranks need which run without polycast.
     pub fn stock_variables(&self, mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
         let mut variables = own_libraries(mpi)?;
         self.prefer_wanted(&mut variables);

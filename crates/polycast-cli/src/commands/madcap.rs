@@ -36,7 +36,7 @@ Examples:
   polycast madcap --listen '[fd00::1]:2535' --pool ff12::8000:0/112
   POLYCAST_MADCAP=10.0.0.1 polycast run -n 8 -- ./a.out      a job that asks it";
 
-/// Between two looks whether the program shall end.
+/// The time between two looks at whether the program is to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Larger packets are cut off and so not understood: no request needs as much.

@@ -184,7 +184,8 @@ fn as_measured(classes: &Classes) -> Result<Curves, CurveError> {
     classes.iter().map(of).collect()
 }
 
-/// Without what is not credible; that is said, and stands in the file.
+/// The curves without points that are not credible. Such points are
+/// named to the user and in `measured`, which the file keeps.
 fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, CurveError> {
     let mut curves = Curves::new();
     for (class, figures) in classes {
@@ -198,18 +199,19 @@ fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, Curv
     Ok(curves)
 }
 
-/// Of these the mixed-mode model makes all that it knows of.
+/// The collectives that are measured among ranks of a host: from their times the mixed-mode model
+/// makes all that it knows.
 const SHARED: [Operation; 4] = [Operation::Bcast, Operation::Reduce, Operation::Gather, Operation::Scatter];
 
-/// Where nobody names them.
+/// The sizes to be shared where the user names none.
 fn sharing_sizes() -> Vec<Bytes> {
     crate::measure::sharing::sizes().into_iter().map(Bytes).collect()
 }
 
-/// By class and size.
+/// The measured figures by link class and size.
 pub(super) type Classes = BTreeMap<LinkClass, Vec<Figures>>;
 
-/// A job that measures; `None`: it was interrupted.
+/// Starts a job that measures; `None` if it was interrupted.
 pub(super) fn start(
     command: Command,
     interrupted: &Arc<AtomicBool>,
@@ -220,7 +222,7 @@ pub(super) fn start(
     }
 }
 
-/// By rank.
+/// The hosts of the ranks, by rank.
 pub(super) fn hosts(job: &RankJob) -> Vec<String> {
     job.hello().places.iter().map(|place| place.host.clone()).collect()
 }
@@ -332,7 +334,8 @@ fn how(mpi: &Mpi, pairs: &Pairs, hosts: &[String], args: &Args, has_topology: bo
     )
 }
 
-/// As much of it as a parameter file takes: lists and reasons may be long, and what was measured is not to be lost for them.
+/// Cuts a note at its end to what a parameter file takes. Lists and reasons may be long, and
+/// what was measured is not to be lost for them.
 pub(super) fn as_note(mut how: String) -> String {
     const REST: &str = " …";
     if how.len() > MAX_NOTE_BYTES {
@@ -361,7 +364,7 @@ pub(super) fn measure(
     Ok(classes)
 }
 
-/// Hidden by itself where standard error is no terminal.
+/// A progress bar, which hides itself where standard error is no terminal.
 pub(super) fn progress() -> Result<ProgressBar, Box<dyn Error>> {
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);

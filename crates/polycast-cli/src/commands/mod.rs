@@ -36,7 +36,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::draft::{Draft, is_reader_gone, of_standard_output};
 
-/// What a verb ends with. An error is printed after `polycast: ` and ends the process with its [status](status::status_of).
+/// The outcome of a verb. An error is printed after `polycast: ` and ends the process with its
+/// [status](status::status_of).
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Writes all of `text` to standard output.
@@ -46,7 +47,8 @@ pub fn print(text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(of_standard_output)
 }
 
-/// Whether a verb ended because nobody reads what it says, which is no failure. Other pipes that break are.
+/// True if a verb ended because nobody reads what it says, which is no failure. Other pipes that
+/// break are.
 pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref().is_some_and(is_reader_gone)
 }
@@ -56,7 +58,7 @@ pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     write_file_by(file, |out| out.write_all(text.as_ref()))
 }
 
-/// The same of what is too much to be held at once.
+/// Writes a file piece by piece, with contents that are too long to be held in memory at once.
 pub fn write_file_by(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -97,7 +99,7 @@ pub fn write_output(output: &Option<PathBuf>, text: &str) -> Result<(), Box<dyn 
     }
 }
 
-/// The file next to one that the user named, with an ending more.
+/// The path next to a file that the user named, with another ending behind its name.
 pub fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.to_owned().into_os_string();
     name.push(ending);
@@ -119,7 +121,7 @@ pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(document)? + "\n"))
 }
 
-/// As a shell has it: 128 + signal for a program that a signal ended.
+/// The exit code of a status as a shell has it: 128 + signal for a program that a signal ended.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))

@@ -1,4 +1,4 @@
-//! One launch of the measuring program.
+//! A launch of the measuring program.
 
 use std::error::Error;
 use std::path::Path;
@@ -23,18 +23,18 @@ use crate::jobs::target::JobTarget;
 use crate::jobs::{Dialogue, PLANS};
 use crate::mpi::Mpi;
 
-/// Where something is measured.
+/// The place of a measurement: hosts, MPI, and measuring program.
 pub struct On<'a> {
     pub target: &'a JobTarget,
     pub mpi: &'a Mpi,
     pub program: &'a Path,
-    /// Of the job; polycast is in it if they preload it.
+    /// The variables of the job; polycast is in the job if they preload it.
     pub variables: Vec<(String, String)>,
     pub interrupted: &'a Arc<AtomicBool>,
 }
 
 impl On<'_> {
-    /// In one launch, or in a job that is there, by the clock, without a word on the terminal.
+    /// Measures by the clock, without a word on the terminal: in `job`, or in a launch of its own.
     pub fn measure(
         self,
         job: Option<&mut Dialogue>,
@@ -75,7 +75,7 @@ impl On<'_> {
         Ok(report)
     }
 
-    /// The same in `job`, which begins here if there is none yet.
+    /// Measures in `job`, which begins here if there is none yet.
     pub fn measure_in(
         self,
         job: &mut Option<Dialogue>,
@@ -97,7 +97,8 @@ impl On<'_> {
     }
 }
 
-/// What a point says of a way; `None` if another one served, where this one cannot be had, or there is no time.
+/// The time that a point says for its way. `None` if another way served since this one cannot be
+/// had, or if there is no time.
 pub fn measured(point: &Point) -> Option<Measured> {
     let served = point.algorithm.as_deref().unwrap_or(&point.variant);
     let median_us = point.median_us.filter(|_| served == point.variant)?;

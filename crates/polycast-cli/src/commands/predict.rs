@@ -134,10 +134,11 @@ pub struct Args {
     json: bool,
 }
 
-/// What is predicted in seconds.
+/// The most nodes for `--crossover`: as many as are predicted in seconds.
 const MOST_NODES: u32 = 1024;
 
-/// How many are shown of each size, unless all are asked for: the best, and how close the next ones are.
+/// The rows that are shown for each size unless all are asked for: the best, and how close the next
+/// ones are.
 const ROWS_OF_A_SIZE: usize = 4;
 
 /// Runs the verb.
@@ -191,7 +192,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is told of one of the collectives.
+/// The question about a collective, with all that its answer needs.
 struct Task<'a> {
     args: &'a Args,
     parameters: &'a Parameters,
@@ -302,7 +303,8 @@ impl Task<'_> {
     }
 }
 
-/// What is known no better than this predicts nothing that is.
+/// The greatest relative error of measured points up to which predictions come without a warning:
+/// points that are hardly known predict nothing better.
 const FARTHEST_OFF: f64 = 0.25;
 
 /// Predictions go between the points that were measured, and beyond them; where these are hardly known, neither are predictions.
@@ -320,7 +322,7 @@ fn warn_of_intervals(parameters: &Parameters, class: LinkClass) {
     }
 }
 
-/// How far its interval reaches, as a part of the value.
+/// The distance to the far end of a point's interval, as a part of the value.
 fn reach(point: &Point) -> f64 {
     (point.high - point.ns).max(point.ns - point.low) / point.ns.abs().max(1.0)
 }

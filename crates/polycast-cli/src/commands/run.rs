@@ -93,11 +93,11 @@ Of several programs (MPMD) each needs it, but srun's --export is for all:
   E=$(polycast run --print-env); mpiexec -n 1 env $E ./a : -n 7 env $E ./b
   srun -n 8 \"$(polycast run --print-env=srun)\" --multi-prog FILE";
 
-/// Why a job without any number is not started.
+/// The error of a job without any number of ranks.
 const NO_RANKS: &str = "expected a number of ranks: give -n N, --hosts or --hostfile. In a batch job (Slurm, PBS, LSF, Grid \
                         Engine) none is needed, but no variable of one is set here";
 
-/// Why several programs without numbers are not started.
+/// The error of several programs without numbers of ranks.
 const NO_RANKS_OF_FIRST: &str =
     "several programs (behind \":\") need a number of ranks each: polycast run -n 1 ./a : -n 3 ./b";
 
@@ -145,7 +145,7 @@ fn off() -> Vec<(String, String)> {
     [(settings::SWITCH.to_owned(), "off".to_owned())].into_iter().chain(preload).collect()
 }
 
-/// Where how many ranks are to run.
+/// The launch: how many ranks on which hosts.
 fn placed(args: &Args, further: Vec<Part>) -> Result<Launch, Box<dyn std::error::Error>> {
     let given = hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())?;
     let of_further: usize = further.iter().map(|part| part.ranks).sum();
@@ -169,7 +169,7 @@ fn placed(args: &Args, further: Vec<Part>) -> Result<Launch, Box<dyn std::error:
     Ok(launch)
 }
 
-/// What is known beforehand of why ranks may not report.
+/// The facts, known beforehand, that can explain why ranks do not report.
 struct Unreported {
     statics: Vec<String>,
     programs: String,

@@ -145,13 +145,13 @@ impl Args {
         self.loss.unwrap_or(0.001)
     }
 
-    /// What `--nodes` lists.
+    /// The numbers of nodes that `--nodes` lists, or else `default`.
     fn node_counts(&self, default: &str) -> Result<Vec<u32>, String> {
         self.nodes.as_deref().unwrap_or(default).split(',').map(node_count).collect()
     }
 }
 
-/// What the buffers of all nodes together may hold.
+/// The most bytes that the buffers of all nodes together may hold.
 const MAX_BYTES: u64 = 16 << 30;
 
 fn require_memory(bytes: Bytes, ranks: u32) -> Result<(), String> {

@@ -13,8 +13,8 @@ use crate::hosts::{HostsError, UnknownHosts};
 use crate::mpi::ResolveError;
 use crate::usage::WrongUsage;
 
-/// Of an error. Files that are not there or hold something else, and programs that are not installed, are failures: the words that name
-/// them may be right.
+/// The exit status for an error. Files that are not there or hold something else, and programs that
+/// are not installed, are failures: the words that name them may be right.
 pub fn status_of(error: &(dyn Error + 'static)) -> u8 {
     fn is<E: Error + 'static>(error: &(dyn Error + 'static), of: impl FnOnce(&E) -> bool) -> bool {
         error.downcast_ref::<E>().is_some_and(of)

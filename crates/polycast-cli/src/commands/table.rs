@@ -157,12 +157,12 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a file may be.
+/// A file of the user, by the kind of its contents.
 enum File {
     Ours(Table),
-    /// For Open MPI.
+    /// A file of rules for Open MPI.
     Rules(Rules),
-    /// For MPICH.
+    /// A file of decision trees for MPICH.
     Tree(Tree),
 }
 

@@ -137,7 +137,7 @@ struct Scene {
 
 /// A tree in its scene.
 struct Planned<'a> {
-    /// With the length of its segments.
+    /// The algorithm, with the length of its segments.
     algorithm: Algorithm,
     scene: &'a Scene,
     tree: PlannedTree,
@@ -159,14 +159,14 @@ impl<'a> Planned<'a> {
         self.algorithm.segment.unwrap_or(self.scene.bytes).min(self.scene.bytes)
     }
 
-    /// Until the last rank has the whole message, by the links alone.
+    /// The time until the last rank has the whole message, by the links alone.
     fn estimated_time(&self) -> Nanos {
         let segment = self.segment().get();
         let segments = self.scene.bytes.get().div_ceil(segment);
         Pipelined::over(&self.tree, &self.scene.paths, segment).completion(segments)
     }
 
-    /// Whether the message to a rank shares an edge with one of another sender.
+    /// True if the message to a rank shares an edge with a message of another sender.
     fn is_disturbed(&self, rank: Rank) -> bool {
         let parent = self.tree.parent(rank);
         let path = parent.map(|parent| self.scene.paths.between(parent, rank)).unwrap_or_default();

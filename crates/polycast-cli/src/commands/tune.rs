@@ -199,7 +199,7 @@ pub fn run(args: Args) -> Outcome {
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
-/// What is tuned: allgatherv is served by what serves allgather.
+/// The operations that are tuned: not allgatherv, which the rules of allgather serve.
 fn operations(args: &Args) -> Result<Vec<Operation>, String> {
     let all = args.collective.iter().copied();
     let operations: Vec<Operation> = all.filter(|operation| *operation != Operation::Allgatherv).collect();
@@ -218,7 +218,7 @@ fn sizes(args: &Args, operation: Operation) -> Vec<u64> {
     if operation == Operation::Barrier { vec![0] } else { asked().into_iter().collect() }
 }
 
-/// There is nothing to write.
+/// Ends the verb when nothing was measured, so that there is nothing to write.
 fn nothing_measured(interrupted: &AtomicBool) -> Outcome {
     if interrupted.load(Ordering::Relaxed) {
         eprintln!("polycast: interrupted before anything was measured: nothing is written");
@@ -227,7 +227,8 @@ fn nothing_measured(interrupted: &AtomicBool) -> Outcome {
     Err("nothing was measured: nothing is written; a longer --budget may help".into())
 }
 
-/// As many of the hosts, with so many ranks on each.
+/// A shape to tune: the first `hosts` of the hosts, with so many ranks on each, or as many as they
+/// have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     hosts: usize,
@@ -252,7 +253,7 @@ fn parse_shapes(text: &str) -> Result<Shapes, String> {
     text.split(',').map(|one| read(one.trim())).collect()
 }
 
-/// Further jobs have this shape.
+/// Narrows the target so that further jobs have this shape.
 fn narrow(target: &mut JobTarget, of_hosts: Option<Shape>) -> Result<CommunicatorShape, Box<dyn Error>> {
     if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
         target.narrow(hosts, ranks_per_host).map_err(|problem| wrong(format_args!("--shapes: {problem}")))?;
@@ -302,7 +303,8 @@ fn key(args: &Args, mpi: &Mpi, target: &JobTarget, shape: CommunicatorShape, ope
     }
 }
 
-/// What else times depend on: the links of a lab, how long calls are measured, how ranks are started, and what they are told.
+/// The other settings that times depend on: the links of a lab, how long calls are measured, how
+/// ranks are started, and what they are told.
 fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> Vec<String> {
     let links = target.lab().map(|lab| {
         let mut digest = DefaultHasher::new();
@@ -316,7 +318,7 @@ fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> 
     links.into_iter().chain([time]).chain(args.job.mpiexec_args.clone()).chain(told).collect()
 }
 
-/// What a table that lacks sizes says above all else.
+/// The mark above all else in a table that lacks sizes; `None` if it lacks none.
 fn incomplete(measured: usize, wanted: usize, interrupted: &AtomicBool) -> Option<String> {
     let why = if interrupted.load(Ordering::Relaxed) { "interrupted" } else { "the time was up" };
     (measured < wanted).then(|| {

@@ -1,4 +1,4 @@
-//! Where a node can be reached.
+//! The addresses at which a node can be reached.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};

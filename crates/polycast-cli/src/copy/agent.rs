@@ -1,5 +1,5 @@
-//! One node of a copy: the source, or one that gets the files. It ends when its standard input does, whatever it does then but to put files into their
-//! place, and what has come by then stays for the next run.
+//! The agent on a node of a copy: on the source, or on a node that gets the files. It ends when its standard input does, whatever it does then but to put files
+//! into their place, and what has come by then stays for the next run.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -24,15 +24,15 @@ use super::serve::{Limit, PROOF_LIMIT, Server, serve};
 use super::staging::{self, Destination, Opened, Staging, Writer};
 use super::store::{Block, Found, Store};
 
-/// How often an agent tells how far it is.
+/// The time between two reports of an agent on how far it is.
 const TELL: Duration = Duration::from_millis(100);
 
-/// Blocks, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
+/// The block sizes by lengths of stream, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
 const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10), (64 << 30, 256 << 10)];
-/// Of what is longer.
+/// The block size for streams that are longer than all of [`BLOCK_BYTES`].
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
-/// Held while files are put into their place.
+/// The lock that is held while files are put into their place.
 static FINISHING: Mutex<()> = Mutex::new(());
 
 /// Serves a coordinator. `remove_tool`: this program was brought along, and its file is not needed any more.
@@ -72,7 +72,7 @@ pub(super) fn say(event: &Event) {
     }
 }
 
-/// Of the source: a file that is not as it was when it was read.
+/// Tells the coordinator, where `error` is an [`Unreadable`] one, of the source's file that has changed since it was read.
 pub(super) fn tell_unreadable(error: &io::Error) {
     let found = error.get_ref().and_then(|error| error.downcast_ref::<Unreadable>());
     if let Some(Unreadable { file, reason }) = found {
@@ -88,7 +88,7 @@ fn fail(reason: impl ToString) {
 struct Agent {
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
-    /// What a multicast group needs.
+    /// The means to become a member of a multicast group.
     seat: Option<Candidate>,
 }
 
@@ -99,10 +99,10 @@ struct Receiver {
     feed: Option<Feed>,
 }
 
-/// What the writer and the coordinator's commands share.
+/// The state that the writer and the coordinator's commands share.
 struct Shared {
     destination: Destination,
-    /// Gone when it has been put in its place, or given up.
+    /// The staging folder; gone when it has been put in its place, or given up.
     staging: Mutex<Option<Staging>>,
     backing: Arc<OnceLock<Backing>>,
     /// The writer has finished without an error.
@@ -379,7 +379,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The manifest is there: is there a place for what it lists?
+    /// Checks the manifest that has come, and that there is a place for what it lists; then the backing is set.
     fn begin(&self, bytes: Vec<u8>, digest: &str, stream: &Stream) -> io::Result<()> {
         if *blake3::hash(&bytes).to_hex() != *digest {
             return Err(io::Error::other("the list of files is not what the source has made"));
@@ -395,7 +395,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What there is goes: of a disk that is full somebody else may want the rest.
+    /// Stops the copy and removes what has come: others may want the space, above all where the disk is full.
     fn give_up(&self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(staging) = self.staging.lock().unwrap_or_else(PoisonError::into_inner).take() {

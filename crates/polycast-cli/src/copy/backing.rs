@@ -18,7 +18,7 @@ pub struct Backing {
     pub manifest: Manifest,
     pub manifest_bytes: Vec<u8>,
     pub layout: Layout,
-    /// Where the entries without a parent are.
+    /// The paths of the entries without a parent.
     places: RwLock<HashMap<u32, PathBuf>>,
     /// Files that are zero from here on, for they could not be read, and are put on no node.
     blanks: RwLock<HashMap<u32, u64>>,
@@ -30,7 +30,7 @@ impl Backing {
         Backing { manifest, manifest_bytes, layout, places: RwLock::new(places), blanks: RwLock::default() }
     }
 
-    /// A file is zero from here on, whoever reads it.
+    /// Makes a file zero from `at` on, whoever reads it.
     pub fn blank(&self, entry: u32, at: u64) {
         self.blanks.write().unwrap_or_else(PoisonError::into_inner).entry(entry).or_insert(at);
     }
@@ -45,7 +45,7 @@ impl Backing {
         self.places.write().unwrap_or_else(PoisonError::into_inner).insert(entry, place);
     }
 
-    /// Where an entry is.
+    /// The present path of an entry.
     pub fn path(&self, entry: u32) -> PathBuf {
         let mut names = Vec::new();
         let mut at = entry;
@@ -110,7 +110,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// It is not as it was.
+    /// The error for a file that has changed while it was copied.
     pub fn has_changed(file: PathBuf) -> io::Error {
         let reason = "changed while it was copied: nodes that were behind cannot have it; copy again".into();
         io::Error::other(Unreadable { file, reason })

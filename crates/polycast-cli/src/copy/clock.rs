@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use polycast_core::units::Nanos;
 
-/// A turn does not count for longer: twice what one takes without any news.
+/// The longest time that a turn counts for: twice what one takes without any news.
 const LONGEST_TURN: Duration = Duration::from_millis(40);
 
 /// See the module.
@@ -15,12 +15,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Begins at 0.
+    /// A clock that begins at 0.
     pub fn new() -> Clock {
         Clock { looked: Instant::now(), now: Nanos(0) }
     }
 
-    /// Another turn begins.
+    /// Begins another turn.
     pub fn turn(&mut self) {
         let looked = Instant::now();
         self.took(looked - self.looked);
@@ -31,7 +31,7 @@ impl Clock {
         self.now = self.now + Nanos(turn.min(LONGEST_TURN).as_nanos() as u64);
     }
 
-    /// At the beginning of this turn.
+    /// The time at the beginning of this turn.
     pub fn now(&self) -> Nanos {
         self.now
     }

@@ -1,4 +1,4 @@
-//! From the staging folder into their place, by renaming.
+//! The move of the files from the staging folder into their place, by renaming.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -53,7 +53,7 @@ impl<'a> Commit<'a> {
         self.destination.folder.join(self.destination.name.as_deref().unwrap_or_else(own))
     }
 
-    /// Whether what is in their place lets them.
+    /// Checks that what is in the files' place lets them be put there.
     pub fn check(&self) -> io::Result<()> {
         self.backing.tops().try_for_each(|top| self.check_entry(top, &self.target(top)))
     }
@@ -203,7 +203,7 @@ fn umask() -> u32 {
     words.and_then(|words| u32::from_str_radix(words.trim(), 8).ok()).unwrap_or(0o022)
 }
 
-/// Whether the file system has room for so many bytes more.
+/// Checks that the file system has room for so many bytes more.
 pub fn check_room(folder: &Path, bytes: u64) -> io::Result<()> {
     let Ok(space) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let is_root = nix::unistd::geteuid().is_root();

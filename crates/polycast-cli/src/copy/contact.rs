@@ -18,19 +18,21 @@ use polycast_copy::{CONFIRMATION, GREETING_BYTES, Greeting, Key, PROOF_BYTES, Pu
 
 use super::serve::nonce;
 
-/// How long an address may take to answer, and a node to say that it has the key.
+/// The longest time in which an address must answer, and in which a node must show that it has the
+/// key.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// How long a try may take before another one begins beside it; that one may take twice as long, and so on, up to the second.
+/// The waiting time before the second try begins beside the first one; each further try waits twice
+/// as long, up to the second value.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(30), Duration::from_millis(480));
 /// Tries of the first address before others are tried.
 const ALONE: u32 = 3;
-/// Where nobody listens who would use it.
+/// The UDP port of empty datagrams that nobody is to use: the discard port.
 const DISCARD_PORT: u16 = 9;
 
-/// Which address is tried next.
+/// The order in which the addresses of a node are tried.
 struct Plan {
     left: Vec<SocketAddr>,
-    /// Tries of the first one.
+    /// The number of tries of the first address.
     tries: u32,
     turn: usize,
 }
@@ -49,7 +51,7 @@ impl Plan {
         Some(self.left[self.turn % self.left.len()])
     }
 
-    /// Nobody of this copy is there.
+    /// Drops an address at which no node of this copy was found.
     fn failed(&mut self, address: SocketAddr) {
         if self.left.first() == Some(&address) {
             self.tries = 0;
@@ -58,7 +60,7 @@ impl Plan {
     }
 }
 
-/// Who asks, and for what.
+/// The asking node, its purpose, and its key.
 #[derive(Clone)]
 pub struct Caller {
     pub node: u32,
@@ -125,7 +127,8 @@ fn try_to_introduce(caller: &Caller, address: SocketAddr) -> io::Result<TcpStrea
     Ok(connection)
 }
 
-/// These will connect to this node. An empty datagram to each asks the network where it is, and so tells it where this node is.
+/// Prepares for nodes at these addresses to connect to this node. An empty datagram to each makes
+/// the network ask where that node is, and thereby tells that node where this one is.
 pub fn expect(addresses: &[SocketAddr]) {
     send_nothing(addresses, DISCARD_PORT);
 }

@@ -1,4 +1,4 @@
-//! Starts the agents, tells everybody whom to take from, and collects what came of it.
+//! The coordinator of a copy: starts the agents, tells every node whom to take from, and collects the outcome.
 
 use std::ffi::OsString;
 use std::process::Command as Process;
@@ -19,11 +19,11 @@ use super::place::Place;
 use super::report::{LeftOut, Report};
 use super::request::{Progress, Request, Target};
 
-/// How long the first bytes wait for nodes that are not ready, when half of them are; only time counts in which they were listened to.
+/// The longest time that the first bytes wait for nodes that are not ready, once half of them are. Only time in which they were listened to counts.
 const LATE: Nanos = Nanos::from_micros(3_000_000);
-/// How long without any news before the clock is looked at.
+/// The longest time without news before the clock is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long agents may take to end when all is done.
+/// The longest time that agents may take to end when all is done.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) struct Source {
@@ -35,11 +35,11 @@ pub(super) struct Source {
     pub(super) skipped: Vec<String>,
 }
 
-/// What the source has read.
+/// The totals that the source tells when it has read everything.
 pub(super) struct Read {
     pub(super) digest: String,
     pub(super) spoiled: Vec<Spoiled>,
-    /// Its blocks as they travel.
+    /// The bytes of the source's blocks as they travel, compressed or not.
     pub(super) sent_bytes: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Copy<'a> {
     pub(super) unreadable: Vec<LeftOut>,
     pub(super) has_asked_to_read: bool,
     pub(super) clock: Clock,
-    /// Where news come from.
+    /// The end of the channel of news to which agents send; each agent gets a clone.
     pub(super) sender: Sender<(u32, News)>,
     pub(super) began: Instant,
     pub(super) begun_at: Option<f64>,
@@ -307,7 +307,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// What another node writes is there for this one, too.
+    /// Leaves the writing of `node`'s folder to the node `with`, which has the folder in common with it: the outcome there counts for both.
     fn leave_to(&mut self, node: u32, with: u32) {
         if with == SOURCE || with == node || with as usize >= self.nodes.len() {
             return self.lose(node, "its folder is marked by a node that there is not".to_owned());

@@ -11,31 +11,33 @@ use std::time::Instant;
 use super::message::{Command, Event};
 use crate::helper_process::{HelperProcess, MAX_CHATTER_LINES};
 
-/// Of the tool, at a time: who takes a piece is there.
+/// The size of the pieces in which the tool is sent. A node that takes a piece is alive.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What came of a node.
+/// A piece of news about a node.
 #[derive(Debug)]
 pub enum News {
     Event(Event),
-    /// It says nothing any more.
+    /// The node's agent says nothing any more.
     Gone,
-    /// And has ended: its exit code, and its last words.
+    /// The node's agent has ended: its exit code, and its last words.
     Ended(Option<i32>, String),
 }
 
 /// An agent, and how to reach it.
 pub struct Agent {
     process: HelperProcess,
-    /// Its standard input as soon as the tool itself has gone through it.
+    /// The agent's standard input, which comes as soon as all of the tool has gone through it.
     stdin_to_come: Option<Receiver<ChildStdin>>,
-    /// Pieces of the tool that have gone, and that were known of.
+    /// The number of pieces of the tool that have gone, and of those that [`Agent::took_more`] knew
+    /// of.
     gone: Arc<AtomicU64>,
     known: u64,
 }
 
 impl Agent {
-    /// Starts one; what it says goes to `news` with its number. `tool`: what the process expects first.
+    /// Starts an agent; what it says goes to `news` with its number. `tool`: what the process
+    /// expects first.
     pub fn start(
         node: u32,
         process: Process,
@@ -78,7 +80,7 @@ impl Agent {
         Ok(Agent { process, stdin_to_come, gone, known: 0 })
     }
 
-    /// Tells it something. One that is gone says so by itself.
+    /// Tells the agent something. An agent that is gone says so by itself.
     pub fn tell(&mut self, command: &Command) {
         if let Some(to_come) = self.stdin_to_come.take() {
             // It has spoken, so all of the tool is there.
@@ -87,19 +89,19 @@ impl Agent {
         self.process.tell(command);
     }
 
-    /// More of the tool has gone to it since this was asked.
+    /// True if more of the tool has gone to the agent since this was last asked.
     pub fn took_more(&mut self) -> bool {
         let gone = self.gone.load(Ordering::Relaxed);
         std::mem::replace(&mut self.known, gone) < gone
     }
 
-    /// It may end.
+    /// Allows the agent to end.
     pub fn dismiss(&mut self) {
         self.stdin_to_come = None;
         self.process.dismiss();
     }
 
-    /// Why it is gone: its exit code, and its last words.
+    /// The reason why the agent is gone: its exit code, and its last words.
     pub fn last_words(&mut self) -> (Option<i32>, String) {
         self.dismiss();
         let (status, said) = self.process.last_words();

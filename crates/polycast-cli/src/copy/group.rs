@@ -38,38 +38,40 @@ const PROBE_AGAIN: (Nanos, Nanos) = (Nanos::from_micros(20_000), Nanos::from_mic
 const FAST_PROBES: usize = 10;
 /// Receivers that have read datagrams let more come: waking for each takes longer than reading it.
 const NAP: Duration = Duration::from_millis(1);
-/// Buffers that are smaller are full by then on fast links.
+/// The buffer size below which there is no such nap: on fast links smaller buffers are full by
+/// then.
 const NAP_BUFFER_BYTES: usize = 1 << 20;
-/// System calls in a row that read datagrams.
+/// The most system calls in a row that read datagrams.
 const MAX_READS: usize = 64;
-/// Links of a ring that has not begun here.
+/// The most links that are kept of a ring that has not begun here.
 const MAX_EARLY_LINKS: usize = 64;
 
-/// Words to the thread.
+/// A word to the member's thread.
 pub enum Word {
-    /// Multicast datagrams of so many bytes, so that others hear it.
+    /// Send multicast datagrams of so many bytes, so that other nodes hear them.
     Probe(usize),
     /// Be in this ring from now on.
     Sit(Seat),
-    /// Be in none, and not in the group: what it sends comes no more over the link that others bring blocks on.
+    /// Be in no ring, and not in the group: then what it multicasts no longer comes over the link
+    /// that others bring blocks on.
     Leave,
-    /// A connection to another one in the ring of this number.
+    /// Take a connection to a neighbour in the ring of this number.
     Link(Side, u64, TcpStream),
-    /// There is none.
+    /// The connection for the ring of this number cannot be had.
     Failed(u64),
 }
 
-/// Who another one in the ring is.
+/// The neighbour at the other end of a link of the ring or of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Side {
     Predecessor,
     Successor,
     Above,
-    /// In this place.
+    /// The node below this one in the tree that has this place.
     Below(u32),
 }
 
-/// How others reach it.
+/// A handle by which other threads send [`Word`]s to the member's thread.
 #[derive(Clone)]
 pub struct Handle {
     words: Sender<Word>,
@@ -84,12 +86,12 @@ impl Handle {
     }
 }
 
-/// What a node needs to become a member of a group.
+/// The means of a node to become a member of a group.
 pub struct Candidate {
     pub node: u32,
     pub store: Arc<Store>,
     pub backing: Arc<OnceLock<Backing>>,
-    /// How to reach the thread, when it is a member.
+    /// The handle of the member's thread; set when the node is a member.
     pub group: Arc<OnceLock<Handle>>,
     pub bits_per_second: Option<u64>,
     pub stop: Arc<AtomicBool>,
@@ -121,7 +123,7 @@ impl Candidate {
     }
 }
 
-/// What the thread of a member has.
+/// The state of a member's thread before any ring.
 pub struct Member {
     pub node: u32,
     pub socket: Socket,
@@ -131,7 +133,7 @@ pub struct Member {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What the source asks who hears it.
+/// The source's probe: datagrams that are still to be sent, so that it is known who hears them.
 struct Probe {
     payload_bytes: usize,
     sent: usize,
@@ -154,7 +156,7 @@ struct Group {
 }
 
 impl Member {
-    /// Begins.
+    /// Starts the thread.
     pub fn start(self) -> std::io::Result<Handle> {
         let (waker, sleeper) = UnixStream::pair()?;
         sleeper.set_nonblocking(true)?;

@@ -18,23 +18,24 @@ use std::time::{Duration, Instant};
 use polycast_copy::Key;
 
 const PREFIX: &str = "node-";
-/// How long the file may be empty: between its maker's two calls, and as long as the file system takes to show the second one elsewhere.
+/// The longest time that the mark's file may be empty: between its maker's two calls, and as long
+/// as the file system takes to show the second one elsewhere.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How a node marks a folder as the one that it writes to.
+/// The file by which a node marks a folder as the one that it writes to.
 #[derive(Clone, Debug)]
 pub struct Mark {
     name: String,
     node: u32,
 }
 
-/// Whose the folder is.
+/// The node that writes to a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// This node's.
+    /// The node itself.
     Own,
-    /// Of the node of this number, which has it in common with this one.
+    /// The node of this number, which has the folder in common with this one.
     Other(u32),
 }
 

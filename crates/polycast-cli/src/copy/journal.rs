@@ -1,5 +1,6 @@
-//! How far a copy was written, for the run that goes on with it, and what each block was: what is damaged since is not taken for the block, by
-//! this node or by those that it gives it to.
+//! The journal of how far a copy was written, for the run that goes on with it, and of what each
+//! block was: what is damaged since is not taken for the block, by this node or by those that it
+//! gives it to.
 //!
 //! ```text
 //!   journal   "256 65536": so many blocks of so many bytes are written
@@ -18,40 +19,40 @@ use polycast_copy::{Stream, sum};
 use rustix::fs::OFlags;
 
 const SUM_BYTES: usize = 8;
-/// Blocks between two entries.
+/// The number of blocks between two entries of the journal.
 const BLOCKS_PER_ENTRY: u64 = 128;
 
-/// What an earlier run has noted.
+/// The notes of an earlier run: its whole blocks, and a sum of each.
 pub struct Noted {
     sums: Vec<u8>,
     blocks: u64,
 }
 
 impl Noted {
-    /// So many blocks were written.
+    /// The number of blocks that were written.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Whether these are the bytes of this block that were written.
+    /// True if these are the bytes of this block that were written.
     pub fn is(&self, block: u64, bytes: &[u8]) -> bool {
         let at = block as usize * SUM_BYTES;
         self.sums.get(at..at + SUM_BYTES) == Some(&sum(bytes).to_le_bytes()[..])
     }
 }
 
-/// Written as blocks are.
+/// The journal of a copy, written as blocks are.
 pub struct Journal {
     folder: PathBuf,
     stream: Stream,
     sums: File,
-    /// Of the blocks before the next one, that are not in the file yet.
+    /// The sums of the blocks before `next` that are not in the file yet.
     unsaved: Vec<u8>,
     next: u64,
 }
 
 impl Journal {
-    /// Goes on behind so many blocks.
+    /// Opens the journal to go on behind so many blocks.
     pub fn open(folder: &Path, stream: Stream, blocks: u64) -> io::Result<Journal> {
         let flags = OFlags::NOFOLLOW.bits() as i32;
         let mut options = OpenOptions::new();
@@ -77,7 +78,8 @@ impl Journal {
         fs::rename(new, self.folder.join("journal"))
     }
 
-    /// What an earlier run has noted in this folder; `None` if it was of another stream, or of a version that noted less.
+    /// Reads the notes of an earlier run in this folder; `None` if they are of another stream, or
+    /// of a version that noted less.
     pub fn read(folder: &Path, stream: &Stream) -> Option<Noted> {
         let words = fs::read_to_string(folder.join("journal")).ok()?;
         let (blocks, block_bytes) = words.trim().split_once(' ')?;

@@ -1,4 +1,5 @@
-//! One of the segments that are under way at the same time: an endpoint of the multicast protocol with its message.
+//! A segment of those that are under way at the same time: an endpoint of the multicast protocol
+//! with its message.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,7 +17,7 @@ use polycast_protocol::{
 use super::neighbour::Neighbour;
 use super::store::{Block, Store};
 
-/// Where the neighbours are among the two.
+/// The neighbours' indices in arrays that hold something for each of the two.
 pub const PREDECESSOR: usize = 0;
 pub const SUCCESSOR: usize = 1;
 
@@ -36,7 +37,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// See the module.
+/// A segment under way, with its endpoint of the multicast protocol.
 pub struct Lane {
     endpoint: Endpoint,
     /// The segment; when it is complete the store has a part in it, and nobody writes any more.
@@ -46,7 +47,8 @@ pub struct Lane {
     pub segment: Option<u64>,
     /// Messages of the neighbours that have not been used.
     inbox: [VecDeque<Vec<u8>>; 2],
-    /// What had been sent to all when all of the segment had been: it has left this host when no more than came behind it is in its queues.
+    /// The bytes that the node had multicast when all of this segment had been multicast. The
+    /// segment has left this host when no more than the bytes sent since are in its queues.
     through_at: Option<u64>,
 }
 
@@ -124,7 +126,7 @@ impl Lane {
         Data::Sink(Arc::get_mut(memory).map_or(&mut [][..], |memory| &mut memory[..]))
     }
 
-    /// A segment of so many bytes; at the source `fill` has it.
+    /// Begins a segment of so many bytes; at the source `fill` writes them.
     pub fn begin(
         &mut self,
         segment: u64,
@@ -141,7 +143,7 @@ impl Lane {
         Ok(self.endpoint.begin(Multicast::from(Form::Pull), 0, now, &mut data)?)
     }
 
-    /// It is over for this node.
+    /// Ends the segment: it is over for this node, and its memory is free for another one.
     pub fn end(&mut self) {
         self.endpoint.end();
         self.segment = None;
@@ -152,7 +154,7 @@ impl Lane {
         self.segment.is_some() && self.endpoint.is_complete()
     }
 
-    /// Nothing more of it comes by multicast.
+    /// True if no more of the segment is to come by multicast.
     pub fn is_read(&self) -> bool {
         self.is_complete() || self.endpoint.bytes_by_multicast().is_none()
     }
@@ -161,12 +163,12 @@ impl Lane {
         self.endpoint.is_finished()
     }
 
-    /// Multicast does not arrive any more somewhere.
+    /// True if multicast does not arrive any more somewhere.
     pub fn knows_of_deaf(&self) -> bool {
         self.endpoint.knows_of_deaf()
     }
 
-    /// All of it has gone once; of what is no segment, too.
+    /// True if all of the segment has gone once, or if there is no segment.
     pub fn is_through(&self) -> bool {
         self.segment.is_none() || self.through_at.is_some()
     }
@@ -232,7 +234,8 @@ impl Lane {
         self.store_blocks(places, store, stop)
     }
 
-    /// The same of blocks that travelled compressed, or as they are; gives the lengths of segments that are to come.
+    /// Puts a segment's blocks, which travelled compressed or as they are, into the store; returns
+    /// the numbers and lengths of segments that are to come.
     pub fn store_packed(
         &self,
         segments: &PackedSegments,

@@ -1,4 +1,4 @@
-//! What the coordinator and its agents say to each other: one JSON object a line.
+//! The messages between the coordinator and its agents: one JSON object a line.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -26,19 +26,19 @@ impl From<Lengths> for Stream {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "SeatWords", into = "SeatWords")]
 pub struct Seat {
-    /// Of the ring.
+    /// The ring's number.
     pub number: u32,
-    /// 0 is the source.
+    /// The node's place in the ring; 0 is the source.
     pub place: u32,
     pub nodes: u32,
     pub first_block: u64,
-    /// Of the one before, from the second place on.
+    /// The addresses of the node before this one in the ring; none for the source.
     pub addresses: Vec<SocketAddr>,
-    /// Of the one that is told what is over here.
+    /// The addresses of the node above this one in the tree, which is told what is over here.
     pub above: Vec<SocketAddr>,
     pub payload_bytes: u32,
     pub batch_datagrams: u32,
-    /// No faster than this.
+    /// The greatest rate to send at.
     pub bits_per_second: Option<u64>,
 }
 
@@ -83,17 +83,17 @@ impl From<JoinedWords> for Joined {
     }
 }
 
-/// What a node's socket takes.
+/// The limits of a node's socket, which the node tells when it has joined a group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "JoinedWords", into = "JoinedWords")]
 pub struct Joined {
     pub datagram_bytes: u32,
     pub buffer_bytes: u64,
-    /// As its driver says.
+    /// The speed of the interface, as its driver says.
     pub bits_per_second: Option<u64>,
 }
 
-/// To an agent.
+/// A message from the coordinator to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -125,7 +125,7 @@ pub enum Command {
         parent: u32,
         addresses: Vec<SocketAddr>,
     },
-    /// Those with these addresses will connect to this node.
+    /// Prepare for nodes with these addresses to connect to this node.
     Expect(Vec<SocketAddr>),
     /// Join this group, by the interface that POLYCAST_NET says.
     Join((IpAddr, u16), String),
@@ -151,14 +151,14 @@ pub struct Spoiled {
     pub reason: String,
 }
 
-/// From an agent.
+/// A message from an agent to the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
     Hello {
         version: String,
     },
-    /// To [`Command::Send`].
+    /// The answer to [`Command::Send`].
     Scanned {
         manifest: String,
         lengths: Lengths,
@@ -179,17 +179,19 @@ pub enum Event {
         file: String,
         reason: String,
     },
-    /// To [`Command::Receive`]; with what an earlier run has left, and whether it goes into a folder, or to a name.
+    /// The answer to [`Command::Receive`]: what an earlier run has left, and whether the files go
+    /// into a folder, or to a name.
     Ready {
         have: u64,
         addresses: Vec<SocketAddr>,
         into_folder: bool,
     },
-    /// To [`Command::Receive`]: this node has DEST in common with that one, which writes it.
+    /// The answer to [`Command::Receive`] where this node has DEST in common with that one, which
+    /// writes it.
     InCommon {
         with: u32,
     },
-    /// Blocks that came, and that are written.
+    /// The numbers of blocks that have come, and that are written.
     Progress {
         have: u64,
         written: u64,
@@ -198,15 +200,15 @@ pub enum Event {
         parent: u32,
         reason: String,
     },
-    /// To [`Command::Join`]; `None` if that is not possible.
+    /// The answer to [`Command::Join`]; `None` if that is not possible.
     Joined(Option<Joined>),
     /// The source's datagrams come.
     Heard,
     /// The ring of this number does not work.
     RingFailed(u32),
-    /// To [`Command::Finish`].
+    /// The answer to [`Command::Finish`].
     Done,
-    /// This agent can do no more.
+    /// The agent can do no more.
     Failed {
         reason: String,
     },

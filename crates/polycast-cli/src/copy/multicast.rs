@@ -1,4 +1,5 @@
-//! Whether a copy goes by multicast: all join a group, and who hears the source's datagrams takes part.
+//! The attempt at multicast: all nodes join a group, and those that hear the source's datagrams
+//! take part.
 
 use std::env;
 
@@ -13,37 +14,40 @@ use super::coordinator::Copy;
 use super::message::{Command, Joined, Seat};
 use super::node::Node;
 
-/// What is shorter is there by a chain before multicast has been tried.
+/// The least bytes for which multicast is tried. Shorter streams are there by a chain before a
+/// group has been joined.
 const WORTH_BYTES: u64 = 1 << 20;
-/// How long nodes may take to join, and then to hear the source; who names a protocol wants it, and waits longer.
+/// The times that nodes have to join, and then to hear the source. Where the user names a protocol,
+/// the request's patience counts instead: multicast is wanted.
 const JOIN_LIMIT: Nanos = Nanos::from_micros(500_000);
 const HEAR_LIMIT: Nanos = Nanos::from_micros(250_000);
 
 /// Datagrams of one call, with their headers: as many as go through the kernel, and a token bucket, in one piece.
 const BATCH_WIRE_BYTES: u32 = 1 << 16;
-/// Of Ethernet, IPv6 and UDP.
+/// The bytes of the headers of Ethernet, IPv6 and UDP.
 const HEADERS_BYTES: u32 = 62;
-/// Of a receive buffer the kernel's book-keeping takes half; what comes in 1 ms is to fit, since its owner may be away for so long.
+/// The bits per second that a byte of receive buffer allows. The kernel's book-keeping takes half
+/// of the buffer; what comes in 1 ms must fit, since the buffer's owner may be away for so long.
 const BITS_PER_BUFFER_BYTE: u64 = 1_000 * 8 / 2;
 
-/// How far the attempt is.
+/// The progress of the attempt at multicast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Attempt {
-    /// None has been made.
+    /// No attempt has been made.
     None,
     Joining(Nanos),
     Hearing(Nanos),
-    /// It is known what comes of it.
+    /// The outcome is known.
     Over,
 }
 
-/// What a node is in the group.
+/// The state of a node in the group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Membership {
     None,
     Asked,
     Joined(Joined),
-    /// The source's datagrams come to it.
+    /// The node has joined, and the source's datagrams come to it.
     Hears(Joined),
 }
 
@@ -66,7 +70,7 @@ impl Membership {
     }
 }
 
-/// What all members of a group agree on.
+/// The terms that all members of a group agree on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Terms {
     payload_bytes: u32,
@@ -96,13 +100,14 @@ impl Terms {
     }
 }
 
-/// Of what jobs are told: what concerns copies, which go by IP only.
+/// True if the value of POLYCAST_MULTICAST names a protocol that copies can use; they go by IP
+/// only.
 fn is_named(multicast: &str) -> bool {
     ["ipv4", "ipv4-global", "ipv6"].iter().any(|name| multicast.eq_ignore_ascii_case(name))
 }
 
 impl Copy<'_> {
-    /// Begins to try; false if it is not worth it.
+    /// Begins the attempt at multicast; false if that is not worth it.
     pub(super) fn try_multicast(&mut self) -> bool {
         let variable = |name| env::var(name).unwrap_or_default();
         let (Some(source), Some(fleet)) = (&self.source, &self.fleet) else { return false };
@@ -173,7 +178,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Those that are ready begin, by multicast as far as it goes.
+    /// Begins the copy on the nodes that are ready, by multicast as far as it goes.
     pub(super) fn begin(&mut self) {
         let now = self.now();
         let (Some(source), Some(fleet)) = (&self.source, &mut self.fleet) else { return };
@@ -186,7 +191,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Tells all of a ring who they are in it.
+    /// Tells all nodes of a ring their places in it.
     pub(super) fn seat(&mut self) {
         let now = self.now();
         let Some(ring) = self.fleet.as_mut().and_then(|fleet| fleet.next_ring(now)) else { return };

@@ -7,28 +7,28 @@ use std::os::fd::{AsFd, BorrowedFd};
 use polycast_copy::{Frame, MAX_FRAME_BYTES};
 use rustix::event::PollFlags;
 
-/// Bytes that may wait to be sent; the protocol has no more to say then.
+/// The most bytes that may wait to be sent; the protocol has no more to say then.
 const MAX_WAITING_BYTES: usize = 256 << 10;
-/// What one call reads at most; a frame fits.
+/// The most bytes that one call reads; a frame fits.
 const READ_BYTES: usize = 2 * MAX_FRAME_BYTES;
 
-/// One of the two; before it is connected what is to be said waits.
+/// A connection to a neighbour; before it is made, what is to be said waits.
 #[derive(Default)]
 pub struct Neighbour {
     connection: Option<TcpStream>,
-    /// What has come and is not used yet is at its beginning.
+    /// The bytes that have come; the first `come` of them are not used yet.
     incoming: Vec<u8>,
     come: usize,
-    /// Bytes in front of its first frame that say nothing.
+    /// The number of bytes in front of the neighbour's first frame that say nothing.
     skip: usize,
     outgoing: Vec<u8>,
     sent: usize,
-    /// It has closed.
+    /// True if the neighbour has closed the connection.
     pub is_gone: bool,
 }
 
 impl Neighbour {
-    /// It is there; so many bytes come before its first frame.
+    /// Takes the connection that was made; `skip` bytes come before the neighbour's first frame.
     pub fn connected(&mut self, connection: TcpStream, skip: usize) -> io::Result<()> {
         connection.set_nonblocking(true)?;
         (self.connection, self.skip) = (Some(connection), skip);
@@ -86,7 +86,7 @@ impl Neighbour {
         Ok(())
     }
 
-    /// What to wait for.
+    /// The socket, and the events on it to wait for; `None` without a connection.
     pub fn events(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let connection = self.connection.as_ref().filter(|_| !self.is_gone)?;
         let out = if self.outgoing.is_empty() { PollFlags::empty() } else { PollFlags::OUT };

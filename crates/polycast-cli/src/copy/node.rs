@@ -8,7 +8,7 @@ use super::crew::{Agent, News};
 use super::multicast::Membership;
 use super::request::Target;
 
-/// One of them; the source is the first.
+/// A node of a copy; the source is the first.
 pub(super) struct Node {
     pub host: String,
     pub destination: OsString,
@@ -22,7 +22,8 @@ pub(super) struct Node {
     pub done_at: Option<f64>,
     /// The node that writes DEST, which this one has in common with it.
     pub in_common_with: Option<u32>,
-    /// Of its agent, if it did not start: what to do about it.
+    /// The reason why the node was lost before the source was ready; for an agent that did not
+    /// start, with what to do about it.
     pub reason: Option<String>,
 }
 

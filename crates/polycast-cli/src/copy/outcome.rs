@@ -1,4 +1,4 @@
-//! How far a copy is, and what it has come to.
+//! The progress of a copy, and its outcome.
 
 use polycast_copy::{Standing, Trouble};
 

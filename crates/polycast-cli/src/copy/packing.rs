@@ -1,4 +1,5 @@
-//! What a node of a ring knows of segments whose blocks travel compressed: how long the next ones are, and at the source their blocks.
+//! A node's knowledge of segments whose blocks travel compressed: the lengths of the next ones, and
+//! at the source their blocks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use super::store::Block;
 
 const LANES: usize = SEGMENTS_UNDER_WAY as usize;
 
-/// See the module.
+/// The lengths of the next segments, and at the source their blocks, where blocks travel
+/// compressed.
 pub struct Packing {
     pub segments: PackedSegments,
-    /// Of the segment that is next on each lane; 0: it has not been told.
+    /// The length in bytes of the next segment on each lane; 0 if it has not been told.
     next_bytes: [usize; LANES],
     /// The source's blocks of segments whose lengths it has told, and which have not begun.
     read: VecDeque<Vec<(Tag, Arc<Block>)>>,
@@ -29,12 +31,13 @@ impl Packing {
         Packing { segments, next_bytes, read: VecDeque::new() }
     }
 
-    /// How long a segment is that is the next one on its lane, as soon as that is known.
+    /// The length in bytes of a segment that is the next one on its lane; `None` while that is
+    /// unknown.
     pub fn bytes(&self, segment: u64) -> Option<usize> {
         Some(self.next_bytes[segment as usize % LANES]).filter(|bytes| *bytes > 0)
     }
 
-    /// So long are segments behind it, says one that is here.
+    /// Notes the lengths of segments to come, each with its number, that a segment here has told.
     pub fn told(&mut self, told: &[(u64, usize)]) {
         for (segment, bytes) in told {
             self.next_bytes[*segment as usize % LANES] = *bytes;

@@ -1,4 +1,4 @@
-//! What a copy has come to: who has the files, and who has not and why.
+//! The report on a copy: the nodes that have the files, and those that have not, and why.
 
 use serde::Serialize;
 
@@ -11,18 +11,20 @@ fn in_words(seconds: f64) -> String {
 pub struct Report {
     /// Bytes of all files.
     pub bytes: u64,
-    /// With `-C`: of all blocks as they travel, the list of files among them.
+    /// With `-C`: the bytes of all blocks as they travel, the list of files among them.
     pub compressed_bytes: Option<u64>,
     pub files: u64,
     pub folders: u64,
     pub links: u64,
-    /// How the bytes went: by `multicast`, or from node to node: `chain`, or `tree` where the fan-out is more than 1.
+    /// The way of the bytes: by `multicast`, or from node to node: `chain`, or `tree` where the
+    /// fan-out is more than 1.
     pub method: &'static str,
-    /// From the first byte until the last node that has the files.
+    /// The time from the first byte until the last node has the files.
     pub seconds: f64,
     /// Files that could not be read as they were, and so are on no node, or not on those that were behind.
     pub left_out: Vec<LeftOut>,
-    /// What was found and is neither file, folder nor link.
+    /// Paths in the sources that are neither plain files, folders nor links, and so were not
+    /// copied.
     pub skipped: Vec<String>,
     pub nodes: Vec<NodeReport>,
 }
@@ -38,17 +40,17 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeReport {
     pub host: String,
-    /// It has everything, verified.
+    /// True if the node has everything, verified.
     pub has_all: bool,
-    /// When it had.
+    /// The time from the first byte until the node had everything.
     pub seconds: Option<f64>,
     /// Bytes that an earlier run had left there.
     pub resumed_bytes: u64,
     /// The node that wrote DEST for both, which have it in common.
     pub in_common_with: Option<String>,
-    /// Why others went around it on the way.
+    /// The reason why other nodes went around this one on the way.
     pub set_aside: Option<&'static str>,
-    /// Why it has not.
+    /// The reason why the node has not got everything.
     pub reason: Option<String>,
 }
 
@@ -58,7 +60,7 @@ impl Report {
         self.left_out.is_empty() && self.nodes.iter().all(|node| node.has_all)
     }
 
-    /// Those that have DEST in common and have everything, in their order.
+    /// The groups of nodes that have DEST in common and have everything, in the order of the nodes.
     fn in_common(&self) -> impl Iterator<Item = Vec<&str>> {
         self.nodes.iter().filter(|node| node.has_all).filter_map(|writer| {
             let is_with = |node: &&NodeReport| node.in_common_with.as_ref() == Some(&writer.host);
@@ -69,7 +71,7 @@ impl Report {
         })
     }
 
-    /// For people: a line, and one more for all that is not as wished.
+    /// The report for people: a line, and one more for all that is not as wished.
     pub fn text(&self) -> String {
         let done = self.nodes.iter().filter(|node| node.has_all).count();
         // What an earlier run had left did not travel.

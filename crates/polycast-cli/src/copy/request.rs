@@ -1,11 +1,11 @@
-//! What a copy is asked for, and what is shown of it while it goes on.
+//! The request for a copy, and the progress that is shown while the copy goes on.
 
 use std::ffi::OsString;
 use std::process::Command as Process;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be copied where, and how.
+/// The sources of a copy, and its options.
 pub struct Request {
     pub sources: Vec<OsString>,
     pub recursive: bool,
@@ -16,7 +16,7 @@ pub struct Request {
     pub bits_per_second: Option<u64>,
     pub fanout: Option<usize>,
     pub patience: Duration,
-    /// Blocks travel compressed where that makes them shorter.
+    /// True if blocks travel compressed where that makes them shorter.
     pub compress: bool,
 }
 
@@ -24,19 +24,19 @@ pub struct Request {
 pub struct Target {
     pub host: String,
     pub destination: OsString,
-    /// What starts its agent.
+    /// The command that starts the node's agent.
     pub process: Process,
-    /// What that expects on its standard input first: the tool itself.
+    /// The tool itself, where the command expects it on its standard input before anything else.
     pub tool: Option<Arc<Vec<u8>>>,
 }
 
-/// How far the nodes are.
+/// The progress of the nodes.
 pub struct Progress<'a> {
     pub bytes: u64,
-    /// Of all bytes of the slowest node that takes.
+    /// The bytes that the slowest node has, of those that take part.
     pub least_bytes: u64,
     pub done: usize,
     pub nodes: usize,
-    /// Those that are behind the others.
+    /// The nodes that are behind the others.
     pub behind: Vec<&'a str>,
 }

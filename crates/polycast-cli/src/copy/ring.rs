@@ -1,4 +1,4 @@
-//! One ring as one of its nodes has it: segments under way, and both neighbours.
+//! A ring as one of its nodes has it: segments under way, and both neighbours.
 
 use std::io;
 use std::net::TcpStream;
@@ -20,39 +20,41 @@ use super::packing::Packing;
 use super::serve::fetch_to_send;
 use super::tally::{REST_OF_CONFIRMATION, Tally};
 
-/// How soon a source looks whether what it has sent has left its host, and how soon a node whether there is room in its store.
+/// The time after which a source looks again whether what it has sent has left its host, and a node
+/// whether there is room in its store.
 const LOOK: Nanos = Nanos::from_micros(1_000);
 /// Headers of a datagram on the wire: Ethernet's with its gap, IP's, UDP's.
 const WIRE_BYTES: usize = 66;
 
-/// What holds for all rings of a copy.
+/// The terms that hold for all rings of a copy.
 pub struct Terms {
     pub job: u32,
     pub key: Key,
     pub limit: Option<u64>,
-    /// Blocks travel compressed.
+    /// True if blocks travel compressed.
     pub packs: bool,
 }
 
-/// See the module.
+/// A ring as one of its nodes has it: segments under way, and both neighbours.
 pub struct Ring {
     seat: Seat,
     segments: Segments,
-    /// Where blocks travel compressed, and segments are others.
+    /// The packing, where blocks travel compressed; the segments are other ones then.
     packing: Option<Packing>,
     limit: Option<u64>,
     lanes: Vec<Lane>,
     neighbours: [Neighbour; 2],
-    /// Segments that have begun here, come no more by multicast, are in the store, are over here.
+    /// The numbers of segments that have begun here, come no more by multicast, are in the store,
+    /// and are over here.
     begun: u64,
     read: u64,
     stored: u64,
     over: u64,
     tally: Tally,
-    /// Of the datagrams that say what is over.
+    /// The job's number and key in the datagrams that say what is over.
     job: u32,
     key: Key,
-    /// Multicast so far; the link is free again at.
+    /// The bytes that were multicast so far, and the time at which the link is free again.
     sent: u64,
     free_at: Nanos,
     unsent: Vec<u8>,
@@ -186,7 +188,8 @@ impl Ring {
         self.tally.read(self.over, self.count())
     }
 
-    /// Begins what may begin: at the source when those before it have gone, and all others are ready for it.
+    /// Begins the segments that may begin: at the source when those before them have gone, and all
+    /// others are ready for them.
     fn begin(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
         while self.begun < self.count() && self.begun < self.over + SEGMENTS_UNDER_WAY {
             let (segment, segments) = (self.begun, self.segments);
@@ -232,7 +235,8 @@ impl Ring {
         Ok(())
     }
 
-    /// What has come goes into the store, in its order; what nobody needs any more is over.
+    /// Moves complete segments into the store, in their order, and ends those that nobody needs any
+    /// more.
     fn settle(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
         self.waits_for_room = false;
         while self.stored < self.begun && self.lane(self.stored).is_complete() {
@@ -268,7 +272,7 @@ impl Ring {
         self.begin(now, member)
     }
 
-    /// Tells the one above how far this node is, and those below.
+    /// Tells the node above how far this one is, and the nodes below.
     fn tell(&mut self, now: Nanos, member: &mut Member) {
         self.read = self.read.max(self.over);
         while self.read < self.begun && self.lane(self.read).is_read() {
@@ -343,7 +347,7 @@ impl Ring {
         !self.unsent.is_empty()
     }
 
-    /// When to look again though nothing has come.
+    /// The time by which to look again though nothing has come.
     pub fn deadline(&self, now: Nanos) -> Option<Nanos> {
         let active = || self.lanes.iter().filter(|lane| lane.segment.is_some());
         let has_room = self.unsent.is_empty();

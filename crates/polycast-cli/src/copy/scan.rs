@@ -17,10 +17,11 @@ use super::backing::{Backing, open};
 use super::message::Spoiled;
 use super::store::Store;
 
-/// What files are when they have not changed: bytes, inode, and the two times of change.
+/// The stamp of a file, equal while the file does not change: bytes, inode, and the two times of
+/// change.
 type Stamp = [i64; 6];
 
-/// What was found.
+/// The files, folders and links that were found in the sources.
 pub struct Scan {
     pub manifest: Manifest,
     pub places: HashMap<u32, PathBuf>,
@@ -29,7 +30,7 @@ pub struct Scan {
     pub files: u64,
     pub folders: u64,
     pub links: u64,
-    /// What is neither file nor folder nor link.
+    /// Paths in the sources that are neither plain files, folders nor links.
     pub skipped: Vec<String>,
     is_recursive: bool,
 }
@@ -146,7 +147,8 @@ fn stamp(metadata: &Metadata) -> Stamp {
     ]
 }
 
-/// What of a file has content. Only files with fewer blocks on disk than bytes are asked for holes.
+/// Finds the extents of a file that have content. Only files with fewer blocks on disk than bytes
+/// are asked for holes.
 fn extents(path: &Path, metadata: &Metadata, follow: bool) -> Vec<Extent> {
     let bytes = metadata.len();
     if bytes == 0 {
@@ -174,7 +176,8 @@ fn extents(path: &Path, metadata: &Metadata, follow: bool) -> Vec<Extent> {
     found
 }
 
-/// One more; of a file that is written meanwhile it may touch the last one, and then both are one.
+/// Adds an extent; in a file that is written meanwhile it may touch the last extent, and then both
+/// become one.
 fn add_extent(found: &mut Vec<Extent>, begin: u64, end: u64) {
     match found.last_mut() {
         Some(last) if last.at + last.bytes == begin => last.bytes = end.max(begin) - last.at,

@@ -1,4 +1,4 @@
-//! Gives blocks to whoever asks and has the key.
+//! The server of a node's blocks, for whoever asks and has the key.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -18,19 +18,20 @@ use super::lane::Broken;
 use super::store::{Block, Found, Store};
 use super::strangers::Strangers;
 
-/// Who has not shown by then that it has the key is not served.
+/// The time within which a node that connects has to show that it has the key; else it is not
+/// served.
 pub const PROOF_LIMIT: Duration = Duration::from_secs(5);
 
-/// What this node gives, and how fast.
+/// The blocks that this node gives to others, and how fast.
 pub struct Server {
     pub node: u32,
     pub store: Arc<Store>,
-    /// There as soon as something is on disk.
+    /// The files on disk; set as soon as something is there.
     pub backing: Arc<OnceLock<Backing>>,
     pub limit: Option<Limit>,
-    /// How long strangers are listened to.
+    /// The time for which strangers are listened to.
     pub proof_limit: Duration,
-    /// Where those go that are next in a ring.
+    /// The member's thread, to which connections of the next nodes in a ring are handed.
     pub group: Arc<OnceLock<Handle>>,
     pub is_source: bool,
     pub stop: Arc<AtomicBool>,
@@ -166,7 +167,7 @@ impl Server {
     }
 }
 
-/// Reads all of it by then, not byte by byte.
+/// Reads all of `bytes` by the time `until`, not byte by byte.
 fn read_by(until: Instant, mut connection: &TcpStream, mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let left = until.saturating_duration_since(Instant::now());
@@ -215,7 +216,7 @@ pub fn fetch_to_send<'a>(
     Ok(fetch(found, block, &member.store, &member.backing, reader).inspect_err(tell_unreadable)?)
 }
 
-/// In one system call where the socket takes it.
+/// Writes the header and the bytes, in one system call where the socket takes both.
 fn write_both(connection: &mut &TcpStream, header: &[u8], bytes: &[u8]) -> io::Result<()> {
     let sent = connection.write_vectored(&[IoSlice::new(header), IoSlice::new(bytes)])?;
     connection.write_all(&header[sent.min(header.len())..])?;

@@ -1,4 +1,5 @@
-//! What comes is written beside its place, into a folder that an interrupted run leaves for the next one.
+//! The staging folder, beside the files' place, into which files are written as they come. An
+//! interrupted run leaves it for the next one.
 //!
 //! ```text
 //!   DEST/.polycast-cp-4f1d…/   manifest   journal, sums: blocks that are whole   tree/…: the files   node-…: who writes here
@@ -25,22 +26,22 @@ use super::journal::{Journal, Noted};
 /// The modes that are taken over: the owner may be another one, so not the bits that lend its rights.
 const MODES: u32 = 0o777;
 
-/// Where the kernel shows what this process has open.
+/// The folder in which the kernel shows the files that this process has open.
 const OPEN: &str = "/proc/self/fd/";
 
-/// Where the files go and how.
+/// The destination of the files, and how they are put there.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The folder that they go to.
+    /// The folder that the files go to.
     pub folder: PathBuf,
-    /// The name that the only one gets there; `None`: those they have.
+    /// The name that the only file gets there; `None` for the names that the files have.
     pub name: Option<OsString>,
     pub force: bool,
     pub preserve: bool,
 }
 
 impl Destination {
-    /// As cp understands it: into a folder that is there, else to that name.
+    /// A destination as cp understands DEST: into a folder that is there, else to that name.
     pub fn new(path: OsString, into_folder: bool, force: bool, preserve: bool) -> io::Result<Destination> {
         let ends_with_slash = path.as_bytes().last() == Some(&b'/');
         let path = PathBuf::from(path);
@@ -68,17 +69,17 @@ impl Destination {
     }
 }
 
-/// What comes of opening a staging folder.
+/// The result of opening a staging folder.
 pub enum Opened {
     Own(Staging),
-    /// With the node of this number, which writes here.
+    /// The folder is in common with the node of this number, which writes here.
     InCommon(u32),
 }
 
 /// A staging folder, to be left at the end.
 struct Staged {
     folder: PathBuf,
-    /// As in [`Staging`], without its lock.
+    /// The open folder as in [`Staging`], without its lock.
     inside: File,
     mark: Mark,
 }
@@ -92,10 +93,10 @@ impl Staged {
     }
 }
 
-/// Where this process puts what comes.
+/// The staging folder of this process, which [`leave`] leaves.
 static STAGED: OnceLock<Staged> = OnceLock::new();
 
-/// This is the folder that [`leave`] leaves.
+/// Sets the folder that [`leave`] leaves.
 pub fn leave_at_the_end(staging: &Staging) -> io::Result<()> {
     let _ = STAGED.set(staging.staged()?);
     Ok(())
@@ -110,18 +111,19 @@ pub fn leave() {
 
 /// The folder beside.
 pub struct Staging {
-    /// Its name, by which only it itself is removed.
+    /// The path of the staging folder; only the folder itself is removed by this path.
     pub folder: PathBuf,
-    /// The same folder by what is open, whatever its name leads to: whoever owns the destination could rename the folder
-    /// and put a link to elsewhere in its place.
+    /// The staging folder by what is open, whatever the path leads to: whoever owns the destination
+    /// could rename the folder and put a link to elsewhere in its place.
     inside: PathBuf,
     mark: Mark,
-    /// Held while this process lives.
+    /// The lock on the folder, held while this process lives.
     _lock: File,
 }
 
 impl Staging {
-    /// That of this manifest and destination; new, or as an earlier run left it.
+    /// Opens the staging folder of this manifest and destination; new, or as an earlier run left
+    /// it.
     pub fn open(destination: &Destination, manifest: &str, mark: &Mark) -> io::Result<Opened> {
         let mut name = destination.name.clone().unwrap_or_default().into_vec();
         name.extend(manifest.bytes());
@@ -159,7 +161,7 @@ impl Staging {
         Ok(Opened::Own(staging))
     }
 
-    /// To be left when this process ends.
+    /// The folder as it is to be left when this process ends.
     fn staged(&self) -> io::Result<Staged> {
         let inside = File::open(&self.inside).map_err(|error| at(&self.folder, error))?;
         Ok(Staged { folder: self.folder.clone(), inside, mark: self.mark.clone() })
@@ -208,7 +210,7 @@ impl Staging {
     }
 }
 
-/// Whether nobody else has locked a folder, as far as its file system can tell.
+/// Checks that nobody else has locked a folder, as far as its file system can tell.
 fn is_alone(locked: Result<(), Errno>, folder: &Path) -> io::Result<()> {
     match locked {
         Err(Errno::WOULDBLOCK) => Err(io::Error::other(format!(
@@ -226,7 +228,7 @@ pub fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", named(path).display()))
 }
 
-/// What is reached through an open folder, by the folder's name.
+/// The path with its real folder in place of an open folder under [`OPEN`].
 fn named(path: &Path) -> PathBuf {
     let of_open = path.strip_prefix(OPEN).ok().and_then(|rest| {
         let mut parts = rest.components();
@@ -248,7 +250,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Goes on behind so many blocks.
+    /// A writer that goes on behind so many blocks.
     pub fn new(
         staging: &Staging,
         backing: &'a Backing,
@@ -348,7 +350,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// As the kernel takes them.
+/// A time of last modification as the kernel takes it; the time of access is left as it is.
 pub fn times(modified: Moment) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -361,7 +363,7 @@ pub fn folder_mode(mode: u32, preserve: bool, umask: u32) -> u32 {
     if preserve { mode & MODES } else { mode & MODES & !umask }
 }
 
-/// That of a node of some copy.
+/// Opens a staging folder for node 1 of some copy.
 #[cfg(test)]
 pub fn open(destination: &Destination) -> Staging {
     let mark = Mark::new(&polycast_copy::Key::from_bytes([1; polycast_copy::KEY_BYTES]), 1);

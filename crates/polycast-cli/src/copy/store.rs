@@ -13,7 +13,7 @@ use polycast_copy::{Digest, Key, Stream, Tag, pack, unpack};
 /// the system has in memory, too; and a page that is used for the first time costs as much as copying it.
 const WINDOW_BYTES: u64 = 16 << 20;
 
-/// How often who waits looks whether it is to stop.
+/// The time between two looks, by a thread that waits, at whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A part of what came together, which is not copied for it.
@@ -36,12 +36,13 @@ impl Shared {
 pub struct Block {
     pub tag: Tag,
     contents: Shared,
-    /// The same, compressed, if it travels so.
+    /// The block's contents compressed, if the block travels so.
     packed: Option<Shared>,
 }
 
 impl Block {
-    /// What came for the block of this number and length, whose tag is this; `None` if it is something else. What is shorter is compressed.
+    /// Checks what came for the block of this number and full length against its tag; `None` if it
+    /// is something else. Bytes that are fewer than the full length are compressed.
     pub fn received(
         key: &Key,
         (number, bytes): (u64, usize),
@@ -64,26 +65,26 @@ impl Block {
         self.contents.bytes()
     }
 
-    /// As it travels.
+    /// The bytes that travel: compressed ones if there are.
     pub fn as_sent(&self) -> &[u8] {
         self.packed.as_ref().unwrap_or(&self.contents).bytes()
     }
 }
 
-/// Where a block is.
+/// The place at which a block is.
 pub enum Found {
     Memory(Arc<Block>),
-    /// On disk; this is what it was when it came.
+    /// The block is on disk; this is the tag that it had when it came.
     Disk(Tag),
 }
 
 struct State {
-    /// Of all blocks that are there, from the first.
+    /// The tags of all blocks that are there, from the first.
     tags: Vec<Tag>,
     digest: Digest,
     /// The last blocks.
     recent: VecDeque<Arc<Block>>,
-    /// Blocks on disk.
+    /// The number of blocks on disk.
     written: u64,
     /// No block is taken that is further than the window behind this one: what is written, or wanted.
     limit: u64,
@@ -97,7 +98,7 @@ fn wait<'a>(changed: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, S
 pub struct Store {
     pub stream: Stream,
     pub key: Key,
-    /// Blocks travel compressed where that makes them shorter.
+    /// True if blocks travel compressed where that makes them shorter.
     pub packs: bool,
     window: u64,
     state: Mutex<State>,
@@ -108,7 +109,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Nothing is there yet.
+    /// A store in which no block is yet.
     pub fn new(stream: Stream, key: Key, packs: bool) -> Store {
         let window = (WINDOW_BYTES / u64::from(stream.block_bytes)).max(4);
         let state = State {
@@ -134,7 +135,7 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many blocks are there, and how many of them are on disk.
+    /// The number of blocks that are there, and of those on disk.
     pub fn have_and_written(&self) -> (u64, u64) {
         let state = self.state();
         (state.tags.len() as u64, state.written)
@@ -151,7 +152,7 @@ impl Store {
         }
     }
 
-    /// BLAKE3 of what is there.
+    /// The BLAKE3 digest of the blocks that are there.
     pub fn digest(&self) -> String {
         self.state().digest.text()
     }
@@ -198,7 +199,7 @@ impl Store {
         true
     }
 
-    /// Whether the blocks before this one can be taken at once.
+    /// True if the blocks before this one can be taken at once.
     pub fn has_room_up_to(&self, end: u64) -> bool {
         end <= self.state().limit + self.window
     }
@@ -213,7 +214,7 @@ impl Store {
         }
     }
 
-    /// A block, as soon as it is there; `None` if it was to stop.
+    /// Waits for a block; `None` if it was to stop.
     pub fn get(&self, block: u64, stop: &AtomicBool) -> Option<Found> {
         let mut state = self.state();
         loop {
@@ -240,7 +241,7 @@ impl Store {
         }
     }
 
-    /// One more block is on disk.
+    /// Notes that one more block is on disk.
     pub fn wrote(&self) {
         let mut state = self.state();
         state.written += 1;

@@ -1,13 +1,15 @@
-//! Those who have connected and not shown yet that they have the key: not more than so many, and none for long. Who comes is let in; of those
-//! whose host has the most, the one that has been here longest goes. So who fills the port with connections is in its own way only.
+//! The strangers: nodes that have connected and not shown yet that they have the key. There are few
+//! at a time, and none stays for long. Who comes is let in; of those whose host has the most, the
+//! one that has been here longest goes. So who fills the port with connections is in its own way
+//! only.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// At once.
+/// The most strangers at once.
 pub const MAX_STRANGERS: usize = 64;
 
-/// Each with where it is from.
+/// The strangers, each with the host that it is from.
 pub struct Strangers<T> {
     here: VecDeque<(u64, IpAddr, T)>,
     next: u64,
@@ -20,7 +22,8 @@ impl<T> Default for Strangers<T> {
 }
 
 impl<T> Strangers<T> {
-    /// Somebody has come: its number, and who has to go for it.
+    /// Takes in a stranger that has connected; returns its number, and the stranger who has to go
+    /// for it, if all places are taken.
     pub fn come(&mut self, from: IpAddr, it: T) -> (u64, Option<T>) {
         let goes = (self.here.len() >= MAX_STRANGERS).then(|| self.one_of_most()).flatten();
         let gone = goes.and_then(|index| self.here.remove(index)).map(|(_, _, it)| it);
@@ -30,12 +33,13 @@ impl<T> Strangers<T> {
         (number, gone)
     }
 
-    /// It has shown the key, or gone.
+    /// Forgets the stranger of this number, who has shown the key, or gone.
     pub fn known(&mut self, number: u64) {
         self.here.retain(|(of, ..)| *of != number);
     }
 
-    /// Where the oldest one stands of the host that has the most; of several such hosts the one whose oldest came first.
+    /// The index of the oldest stranger of the host that has the most; of several such hosts the
+    /// one whose oldest came first.
     fn one_of_most(&self) -> Option<usize> {
         let all_of = |host: IpAddr| self.here.iter().filter(|(_, from, _)| *from == host).count();
         (0..self.here.len()).rev().max_by_key(|index| all_of(self.here[*index].1))

@@ -1,4 +1,4 @@
-//! How far this node is, and all below it in the tree by which the source learns that.
+//! The progress of this node and of all below it, in the tree by which the source learns of it.
 //!
 //! ```text
 //!        source          each tells the one above it by TCP; until that connection is there, by multicast, which needs to ask nobody
@@ -18,15 +18,17 @@ use rustix::event::PollFlags;
 use super::lane::Broken;
 use super::neighbour::Neighbour;
 
-/// Said again after so long, a few times, so that one that got lost is noticed by what follows it.
+/// The time after which a report is said again, and how many times, so that one that got lost is
+/// noticed by what follows it.
 const SAY_AGAIN: (Nanos, u32) = (Nanos::from_micros(4_000), 6);
-/// The same by multicast, as long as there is no other way.
+/// The time after which the node says how far it is again by multicast, as long as there is no
+/// connection.
 const MULTICAST_AGAIN: Nanos = Nanos::from_micros(20_000);
 
-/// Behind the first byte, which whoever took the connection has read.
+/// The bytes of a confirmation behind the first one, which whoever took the connection has read.
 pub const REST_OF_CONFIRMATION: usize = CONFIRMATION.len() - 1;
 
-/// One of those right below.
+/// A node right below this one in the tree.
 #[derive(Default)]
 struct Below {
     link: Option<Neighbour>,
@@ -39,18 +41,18 @@ impl Below {
     }
 }
 
-/// See the module.
+/// The progress of this node and of all below it in the tree.
 pub struct Tally {
     is_source: bool,
     above: Neighbour,
-    /// By their places, all of them.
+    /// The nodes right below this one, by their places.
     below: BTreeMap<u32, Below>,
-    /// What was said above, when again, how often still.
+    /// The last report to the node above: what it said, when it is said again, and how often still.
     said: (Option<Reached>, Nanos, u32),
 }
 
 impl Tally {
-    /// Of the node in this place.
+    /// The tally of the node in this place of a ring of `nodes`.
     pub fn new(place: u32, nodes: u32) -> Tally {
         let below = places_below(place, nodes).map(|place| (place, Below::default())).collect();
         Tally { is_source: place == 0, above: Neighbour::default(), below, said: (None, Nanos(0), 0) }
@@ -65,7 +67,7 @@ impl Tally {
         one.link.insert(Neighbour::default()).connected(stream, REST_OF_CONFIRMATION)
     }
 
-    /// It has said by multicast how far it is.
+    /// Notes how far the node in this place is, as it has said by multicast.
     pub fn heard(&mut self, place: u32, reached: Reached) {
         if let Some(one) = self.below.get_mut(&place) {
             one.says(reached);
@@ -94,13 +96,13 @@ impl Tally {
         Ok(())
     }
 
-    /// What all below have reached; `None`: not all have said anything yet.
+    /// The least that the nodes below have all reached; `None` while some have said nothing yet.
     pub fn below(&self) -> Option<Reached> {
         let all = Reached { over: u64::MAX, read: u64::MAX };
         self.below.values().try_fold(all, |least, one| Some(least.least(one.said?)))
     }
 
-    /// Tells the one above, when this node is so far; `Some`: to be said by multicast.
+    /// Tells the node above when this node is so far; `Some` is a report to be said by multicast.
     pub fn tell(&mut self, own: Reached, now: Nanos) -> Option<Reached> {
         let all = self.below().filter(|_| !self.is_source)?.least(own);
         let (said, at, times) = self.said;
@@ -122,7 +124,7 @@ impl Tally {
         self.above.flush()
     }
 
-    /// When it is said again.
+    /// The time at which the last report is said again; `None` if it is not.
     pub fn deadline(&self) -> Option<Nanos> {
         (self.said.2 > 0).then_some(self.said.1)
     }

@@ -1,4 +1,4 @@
-//! What is told about a topology that was found.
+//! The sentences about a topology that was found.
 
 use super::infer::{Agreement, Inferred};
 use polycast_core::topology::{Link, Topology};
@@ -10,7 +10,7 @@ use super::flows::Flows;
 /// of frames.
 const PAYLOAD_OF_FRAME: f64 = 1448.0 / 1514.0;
 
-/// What measurements of this kind cannot see, whatever they find.
+/// The blind spots of measurements of this kind, whatever they find.
 const BLIND_SPOTS: [&str; 4] = [
     "cannot be seen: links that carry two flows as fast as one",
     "cannot be seen: a switch with a single host of this job, which looks like that host's own link",
@@ -63,7 +63,7 @@ fn megabits(bits_per_second: f64) -> String {
     format!("{:.1} Mb/s", bits_per_second / 1e6)
 }
 
-/// How many pairs of hosts are grouped rightly, and which are not.
+/// A sentence on how many pairs of hosts are grouped rightly, with the first of the wrong pairs.
 pub fn comparison(found: &Topology, truth: &Topology) -> String {
     const SHOWN: usize = 8;
     let Agreement { pairs, wrong } = Agreement::between(found, truth);

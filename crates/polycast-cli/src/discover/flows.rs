@@ -4,12 +4,13 @@ use super::infer::Quartet;
 
 use crate::jobs::{Order, RankServer, RankServerError};
 
-/// How long flows run before and while they are measured. A queue of 200 ms, as switches have it, is not filled: few
-/// messages are under way at a time.
+/// The times for which flows run before they are measured, and while they are. A queue of 200 ms,
+/// as switches have it, is not filled: few messages are under way at a time.
 const WARM_UP_NS: u64 = 40_000_000;
 const TIME_NS: u64 = 160_000_000;
 
-/// How long a message takes alone, about: many of them fit into the time.
+/// The aim for the time that a message takes alone, in nanoseconds: many messages fit into the time
+/// of a measurement.
 const MESSAGE_NS: f64 = 6e6;
 
 /// Bounds of a message.
@@ -19,13 +20,13 @@ const MESSAGE_BYTES: (u64, u64) = (1 << 10, 4 << 20);
 /// leaves them half, if each of them can fill it.
 const DISTURBED: f64 = 0.8;
 
-/// How often a pair is tried that carries less than a share of what its hosts are able to: in all, and each time that it
-/// is asked for.
+/// The number of tries of a pair that carries less than the share `NEARLY` of what its hosts are
+/// able to: in all, and each time that the pair is asked for.
 const ATTEMPTS: usize = 8;
 const AT_ONCE: usize = 2;
 const NEARLY: f64 = 0.9;
 
-/// How often flows are tried together before they are said to disturb each other.
+/// The number of tries of two flows together before they are said to disturb each other.
 const TRIALS: usize = 3;
 
 /// The most that a pair was seen to carry, in bits per second: everything that disturbs makes it less.
@@ -55,9 +56,9 @@ impl<'a> Flows<'a> {
         Ok(flows)
     }
 
-    /// What a pair carries alone, in bits per second. One that carries less than its hosts are able to is tried again
-    /// whenever it is asked for: a connection that was just opened, or a busy machine, would else make all later answers
-    /// wrong in the same way.
+    /// Measures the bits per second that a pair carries alone. A pair that carries less than its
+    /// hosts are able to is tried again whenever it is asked for: a connection that was just
+    /// opened, or a busy machine, would otherwise make all later answers wrong in the same way.
     pub fn alone(&mut self, pair: (usize, usize)) -> Result<f64, RankServerError> {
         let able = self.most_of_host(pair.0).min(self.most_of_host(pair.1));
         for _ in 0..AT_ONCE {

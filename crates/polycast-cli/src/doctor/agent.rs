@@ -26,10 +26,10 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 const ROW_DATAGRAMS: usize = 8;
 const ROW_PAUSE: Duration = Duration::from_millis(10);
 
-/// System calls in a row that read datagrams.
+/// The most system calls in a row that read datagrams.
 const MAX_READS: usize = 64;
 
-/// How long a full queue may keep a row.
+/// The longest time that a full send queue may hold up one row of datagrams.
 const SEND_LIMIT: Duration = Duration::from_secs(2);
 
 /// Serves a doctor.
@@ -85,7 +85,7 @@ fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> io::Result<bool> {
     Ok(poll(&mut descriptors, PollTimeout::ZERO)? > 0)
 }
 
-/// What a worker knows by now.
+/// The state of a worker: what earlier questions of the doctor have set up.
 #[derive(Default)]
 struct Agent {
     interface: Option<(Interface, Family)>,
@@ -249,7 +249,8 @@ fn kernel(system: &System) -> String {
 }
 
 impl Probe {
-    /// Some of what has arrived: a flood must not keep it from its questions.
+    /// Takes datagrams that have arrived, in up to [`MAX_READS`] system calls. The limit keeps a
+    /// flood of datagrams from holding up the answers to the doctor's questions.
     fn listen(&mut self) -> io::Result<()> {
         for _ in 0..MAX_READS {
             let tally = &mut self.tally;
@@ -289,7 +290,8 @@ impl Probe {
         Ok(Answer::Sent { datagrams: sent, error: error.map(|error| error.to_string()) })
     }
 
-    /// Bytes that the kernel took, and what kept it from taking all.
+    /// Sends a row of datagrams; returns the bytes that the kernel took, and the error that kept it
+    /// from taking all.
     fn send_row(&mut self, row: &[u8], datagram_bytes: usize) -> (usize, Option<io::Error>) {
         let began = Instant::now();
         let mut taken = 0;

@@ -1,4 +1,5 @@
-//! How fast one host sends to another: a short blast by TCP, which gives way to others, bounded in bytes and time.
+//! The measurement of how fast one host sends to another: a short blast by TCP, which gives way to
+//! others, bounded in bytes and time.
 //!
 //! ```text
 //!   sender     connects, writes until the other end has had enough
@@ -14,23 +15,26 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
-/// What a blast may take of the network.
+/// The most bytes, and the most time, that a blast may take of the network.
 const MOST_BYTES: usize = 4 << 20;
 const MOST_TIME: Duration = Duration::from_millis(200);
-/// How long a connection may take, and each of its ends may be silent.
+/// The longest time to set up a connection, and the longest silence of either end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What the sender's kernel keeps: on a slow link it is still on its way when the blast is over.
+/// Size of the sender's socket buffer. Kept small: on a slow link its contents are still on their
+/// way when the blast is over.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// Takes blasts of one run of the doctor, one after the other, as long as this process lives.
+/// The receiving end of blasts of one run of the doctor; blasts come one after the other, as long
+/// as this process lives.
 pub struct Target {
-    /// Where.
+    /// The TCP port that blasts are sent to.
     pub port: u16,
     rates: Receiver<Option<u64>>,
 }
 
-/// An address on an interface: one that is local to a link says nothing without it.
+/// The socket address of `address` on the interface of this index: an address that is local to a
+/// link says nothing without its interface.
 fn socket_address(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
     match address {
         IpAddr::V6(local) if is_link_local(local) => SocketAddrV6::new(local, port, 0, interface).into(),
@@ -70,7 +74,7 @@ fn serve(listener: &TcpListener, run: u64, rates: &Sender<Option<u64>>) {
     }
 }
 
-/// Bytes that had come, and when.
+/// A sample at the receiver: the time since the beginning, and the bytes that had come by then.
 type Sample = (Duration, u64);
 
 fn receive(mut connection: TcpStream, run: u64) -> io::Result<Vec<Sample>> {
@@ -95,7 +99,8 @@ fn receive(mut connection: TcpStream, run: u64) -> io::Result<Vec<Sample>> {
     }
 }
 
-/// Of what came in the second half of the time.
+/// The rate in bits per second of the bytes that came in the second half of the time; of all bytes
+/// where hardly any came then. `None` without two samples.
 fn rate_of(samples: &[Sample]) -> Option<u64> {
     let (end, all) = *samples.last()?;
     let half = samples.iter().find(|(at, _)| *at * 2 >= end)?;
@@ -106,7 +111,7 @@ fn rate_of(samples: &[Sample]) -> Option<u64> {
     u64::try_from(u128::from(all - before) * 8 * 1_000_000_000 / u128::from(nanos)).ok()
 }
 
-/// Sends one. Its rate is known at the other end.
+/// Sends a blast. Its rate is known at the other end.
 pub fn send(to: IpAddr, port: u16, interface: u32, run: u64) -> io::Result<()> {
     let mut connection = TcpStream::connect_timeout(&socket_address(to, port, interface), PATIENCE)?;
     set_socket_send_buffer_size(&connection, SEND_BUFFER_BYTES)?;

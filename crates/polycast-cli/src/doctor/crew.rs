@@ -7,18 +7,19 @@ use super::fleet::{DOCTOR_AGENT, Fleet};
 use super::message::{Answer, Question};
 use super::worker::{Trouble, Worker};
 
-/// ssh gives up after ten seconds; a login shell may need some more.
+/// The longest time for a worker to start: ssh gives up after ten seconds, and a login shell may
+/// need some more.
 const START_LIMIT: Duration = Duration::from_secs(20);
-/// Listing the rules of a firewall is the slowest.
+/// The longest time for an answer; listing the rules of a firewall takes longest.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Hosts are counted from 0, in the order of their fleet.
+/// The workers of a fleet. Hosts are counted from 0, in the order of their fleet.
 pub struct Crew<'a> {
     fleet: &'a Fleet,
     names: Vec<String>,
-    /// By host; those that do not answer, and those that are not needed any more, are gone.
+    /// The workers by host; `None` for hosts that do not answer or are not needed any more.
     workers: Vec<Option<Worker>>,
-    /// Why hosts do not answer, until somebody takes it.
+    /// The findings on why hosts do not answer, until [`Crew::troubles`] takes them.
     troubles: Vec<(usize, Finding)>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Crew<'a> {
         self.workers[host] = None;
     }
 
-    /// What has happened to hosts that do not answer since this was last asked.
+    /// Takes the findings about hosts that have stopped answering since the last call.
     pub fn troubles(&mut self) -> Vec<(usize, Finding)> {
         std::mem::take(&mut self.troubles)
     }

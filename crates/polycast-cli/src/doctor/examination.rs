@@ -16,7 +16,7 @@ use super::probe::matrix::Matrix;
 use super::rates::{self, Rates, Way};
 use super::report::{HostReport, ProbeReport, Report, WayReport};
 
-/// What the user asked for.
+/// The user's choices for an examination.
 pub struct Request {
     /// IPv4 or IPv6.
     pub family: Family,
@@ -24,24 +24,25 @@ pub struct Request {
     pub interface: Option<String>,
     /// Datagrams that each host sends.
     pub datagrams: u32,
-    /// How long to go on after the probe.
+    /// The time for which rounds go on after the probe; 0 for none.
     pub watch: Duration,
 }
 
-/// Switches take some time to learn of a new member.
+/// The pause after joining: switches take some time to learn of a new member.
 const JOIN_PAUSE: Duration = Duration::from_millis(300);
-/// What was sent is taken to have arrived by then, or lost.
+/// The pause after sending, after which a datagram has either arrived or is taken for lost.
 const ARRIVAL_PAUSE: Duration = Duration::from_millis(200);
-/// Between rounds while watching.
+/// The pause between rounds while watching.
 const WATCH_PAUSE: Duration = Duration::from_secs(1);
 const WATCH_DATAGRAMS: u32 = 8;
-/// Small enough for any MTU.
+/// The size of small datagrams, which fit any MTU.
 const SMALL_BYTES: usize = 256;
-/// Hosts that are measured once more, against the fastest one.
+/// The most hosts that are measured once more, against the fastest one.
 const MAX_SUSPECTS: usize = 32;
-/// Where so many blasts have failed, a filter is in the way, and each more would cost a second.
+/// The number of failed blasts after which no more are tried: a filter is in the way, and each
+/// further one would cost a second.
 const MAX_FAILURES: usize = 4;
-/// Groups to try if a port is taken on some host.
+/// The most groups that are tried if a port is taken on some host.
 const MAX_GROUPS: usize = 3;
 
 /// Examines the hosts. `progress` is told what is going on.
@@ -61,9 +62,9 @@ pub fn examine(
     Ok(session.report)
 }
 
-/// Those that measure rates.
+/// The measurement of rates among the hosts that take blasts.
 struct Blasts {
-    /// Their hosts, and the addresses of their interfaces.
+    /// For each member its host, and the address of that host's interface.
     members: Vec<(usize, IpAddr)>,
     ports: Vec<Option<u16>>,
     run: u64,
@@ -95,7 +96,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks some hosts at once. One that does not answer is left out from here on.
+    /// Asks some hosts at once. A host that does not answer is left out from here on.
     fn ask(&mut self, hosts: &[usize], question: impl Fn(usize) -> Question) -> Vec<(usize, Answer)> {
         let answers = self.crew.ask(hosts, question);
         self.note_troubles();
@@ -235,7 +236,8 @@ impl<'a> Session<'a> {
         self.report.probe = Some(ProbeReport::new(&members, &full));
     }
 
-    /// What a job would agree on: the largest datagram that every interface takes.
+    /// The size of the datagrams that a job would agree on: the largest that every member's
+    /// interface takes.
     fn agreed_bytes(&self, members: &[usize]) -> usize {
         let sockets = members.iter().filter_map(|host| self.report.hosts[*host].socket);
         sockets.map(|socket| socket.datagram_bytes).min().unwrap_or(SMALL_BYTES)
@@ -246,7 +248,7 @@ impl<'a> Session<'a> {
         self.report.add(&hosts, finding);
     }
 
-    /// One round: each member sends in turn, then all are asked what they heard.
+    /// Runs a round: each member sends in turn, then all members are asked what they heard.
     fn send_and_count(&mut self, members: &[usize], datagrams: u32, datagram_bytes: usize) -> Matrix {
         self.round += 1;
         let round = self.round;
@@ -314,7 +316,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// One step: none of these ways has a member with another one in common.
+    /// Measures a step of ways at the same time; no member may take part in two of them.
     fn blast(&mut self, blasts: &mut Blasts, ways: &[Way]) {
         if blasts.failures >= MAX_FAILURES {
             return;
@@ -371,7 +373,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Meanwhile the host hears queries.
+    /// Waits for the time of watching, in which the host hears queries.
     fn wait(&self) {
         let began = Instant::now();
         while began.elapsed() < self.request.watch {
@@ -385,7 +387,7 @@ impl<'a> Session<'a> {
         (self.progress)(format!("watching: {seconds} of {of} s"));
     }
 
-    /// Rounds of a few datagrams until the time is over or a member was forgotten.
+    /// Sends rounds of a few datagrams until the time is over or a member was forgotten.
     fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix, bytes: usize) {
         let began = Instant::now();
         let mut before = first.clone();

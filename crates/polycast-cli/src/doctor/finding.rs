@@ -1,12 +1,12 @@
-//! What the doctor says about one thing.
+//! A finding of the doctor: what is said about one thing.
 
 use serde::{Deserialize, Serialize};
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// As it should be.
+    /// All is well.
     Ok,
     /// Worth knowing; polycast does not mind.
     Note,
@@ -16,7 +16,7 @@ pub enum Level {
     Problem,
 }
 
-/// What was looked at, in the order in which findings are shown.
+/// The subject of a finding, in the order in which findings are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topic {
@@ -32,7 +32,7 @@ pub enum Topic {
     Verbs,
     /// Largest datagram.
     Mtu,
-    /// Where other programs' multicast goes.
+    /// The interface that other programs' multicast leaves by.
     Route,
     /// Strict reverse-path filtering.
     ReversePath,
@@ -44,18 +44,18 @@ pub enum Topic {
     Offload,
     /// Linux bridges that snoop.
     Snooping,
-    /// Who asks for members of groups.
+    /// The querier: whoever asks hosts on the network for the groups that they are members of.
     Querier,
     /// The socket of the probe.
     Socket,
     /// Datagrams between hosts.
     Probe,
-    /// How fast hosts send to each other.
+    /// The rates at which hosts send to each other.
     Rate,
 }
 
 impl Topic {
-    /// As it is shown; the same words as in JSON.
+    /// The topic's name as it is shown to people; the same words as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Topic::Settings => "settings",
@@ -78,14 +78,15 @@ impl Topic {
     }
 }
 
-/// One thing that was found, and what to do about it.
+/// A fact that was found, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The subject.
     pub topic: Topic,
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
-    /// What was found, in a sentence. Hosts that say the same are shown together, so it names no host.
+    /// The fact, in a sentence. Hosts with equal sentences are shown together, so the sentence
+    /// names no host.
     pub found: String,
     /// A command, or whom to ask for what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,22 +94,22 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Nothing to do.
+    /// A finding that asks for nothing to be done.
     pub fn ok(topic: Topic, found: impl Into<String>) -> Finding {
         Finding { topic, level: Level::Ok, found: found.into(), remedy: None }
     }
 
-    /// Worth knowing.
+    /// A finding that is worth knowing.
     pub fn note(topic: Topic, found: impl Into<String>) -> Finding {
         Finding { level: Level::Note, ..Finding::ok(topic, found) }
     }
 
-    /// Works, but not well or not for long.
+    /// A finding about something that works, but not well or not for long.
     pub fn warning(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
         Finding { level: Level::Warning, remedy: Some(remedy.into()), ..Finding::ok(topic, found) }
     }
 
-    /// Keeps multicast from being used.
+    /// A finding that keeps multicast from being used.
     pub fn problem(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
         Finding { level: Level::Problem, ..Finding::warning(topic, found, remedy) }
     }
@@ -122,7 +123,7 @@ impl Finding {
         }
     }
 
-    /// The same with something to do.
+    /// Adds to the finding what to do about it.
     pub fn with_remedy(self, remedy: impl Into<String>) -> Finding {
         Finding { remedy: Some(remedy.into()), ..self }
     }

@@ -10,16 +10,18 @@ use super::probe::tally::MAX_SENDERS;
 use super::worker::Trouble;
 use crate::hosts;
 
-/// What a worker counts; a part of a larger cluster tells as much.
+/// The most hosts in an examination: as many as a worker counts senders. A part of a larger cluster
+/// tells as much.
 const MAX_HOSTS: usize = MAX_SENDERS as usize;
 
 /// The hidden verb of a doctor's worker.
 pub const DOCTOR_AGENT: &str = "doctor-agent";
 
-/// How ssh must behave: no question that nobody answers, no endless wait, no terminal.
+/// The ssh command with options that make it behave: no question that nobody answers, no endless
+/// wait, no terminal.
 const SSH: [&str; 6] = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
 
-/// Where workers are started.
+/// The hosts on which workers are started.
 pub enum Fleet {
     /// On this machine only.
     Here {
@@ -28,9 +30,9 @@ pub enum Fleet {
     },
     /// On hosts that are reached by ssh.
     Remote {
-        /// Their names.
+        /// The names of the hosts.
         hosts: Vec<String>,
-        /// This machine's name: it is not logged into.
+        /// The name of this machine, on which a worker is started without ssh.
         here: String,
         /// ssh with its options, or what stands for it.
         agent: Vec<String>,
@@ -42,13 +44,13 @@ pub enum Fleet {
 }
 
 impl Fleet {
-    /// This machine.
+    /// A fleet of this machine only.
     pub fn here() -> Fleet {
         Fleet::Here { name: host_name() }
     }
 
-    /// Hosts in the order of their names on the command line; `agent` in place of ssh, `tool` where polycast is there if not
-    /// where it is here.
+    /// A fleet of hosts in the order of their names on the command line. `agent` stands in for ssh;
+    /// `tool` says where polycast is on the hosts, if not where it is here.
     pub fn remote(
         hosts: Vec<String>,
         agent: Option<Vec<String>>,
@@ -59,7 +61,8 @@ impl Fleet {
         Ok(Fleet::Remote { hosts, here: host_name(), agent, tool })
     }
 
-    /// The lab of this name, or one that is made as told and lives as long as this process.
+    /// A fleet of the hosts of the lab of this name, or of a lab that is made as `lab` says and
+    /// lives as long as this process.
     pub fn emulated(lab: &str) -> Result<Fleet, LabError> {
         if !lab.contains('=') {
             return Ok(Fleet::Emulated(Lab::open(lab)?));
@@ -77,7 +80,7 @@ impl Fleet {
         }
     }
 
-    /// Whether the hosts share this machine, so that what it is says nothing of them.
+    /// True if the hosts share this machine, so that its own settings say nothing about them.
     pub fn is_emulated(&self) -> bool {
         matches!(self, Fleet::Emulated(_))
     }
@@ -110,13 +113,13 @@ impl Fleet {
         })
     }
 
-    /// What to do about a worker that ended with this code before it said anything.
+    /// The advice on a worker that ended with the exit code `code` before it said anything.
     pub fn remedy_for(&self, host: &str, code: Option<i32>) -> String {
         let (status, said) = (String::new(), String::new());
         self.remedy(host, &Trouble::Ended { status, code, said })
     }
 
-    /// What to do about a worker that does not answer.
+    /// The advice on a worker that does not answer.
     pub fn remedy(&self, host: &str, trouble: &Trouble) -> String {
         let Fleet::Remote { agent, tool, .. } = self else {
             return "run polycast there by hand and see what it says".to_owned();
@@ -135,7 +138,7 @@ impl Fleet {
     }
 }
 
-/// Whether a name is this machine's, with or without its domain.
+/// True if a name is this machine's, with or without its domain.
 pub fn is_here(host: &str, here: &str) -> bool {
     is_same_name(host, "localhost")
         || is_same_name(host, here)

@@ -1,4 +1,5 @@
-//! What the doctor and its workers say to each other: one JSON object a line, a question, then its answer.
+//! The messages between the doctor and its workers: one JSON object a line, a question, then its
+//! answer.
 //!
 //! A worker speaks first, with [`Answer::Hello`]; what a login shell printed before is skipped. It ends when its standard
 //! input does.
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::Finding;
 use super::probe::tally::Heard;
 
-/// Asked of a worker.
+/// A question to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
@@ -20,18 +21,18 @@ pub enum Question {
         ipv6: bool,
         /// The user's POLYCAST_NET.
         interface: Option<String>,
-        /// The host is emulated: what the machine below it is says nothing.
+        /// True if the host is emulated: then the machine below it says nothing about the host.
         emulated: bool,
     },
     /// Join a group on the interface that was chosen.
     Open {
         /// The group.
         address: IpAddr,
-        /// Its port.
+        /// The group's UDP port.
         port: u16,
         /// Tells datagrams of this run from all others.
         run: u64,
-        /// Whether the host is to hear itself: it is alone.
+        /// True if the host is to hear itself, because it is alone.
         loop_back: bool,
     },
     /// Check that answers to these hosts would leave by the interface that was chosen.
@@ -41,13 +42,13 @@ pub enum Question {
     },
     /// Send a series of datagrams.
     Send {
-        /// Who sends, as the receivers count.
+        /// The sender's number, as the receivers count.
         sender: u32,
         /// The round; what comes late from an earlier one is not counted.
         round: u32,
-        /// How many.
+        /// The number of datagrams.
         datagrams: u32,
-        /// UDP payload of each.
+        /// The bytes of UDP payload of each datagram.
         datagram_bytes: usize,
     },
     /// Tell what was heard in a round.
@@ -64,7 +65,7 @@ pub enum Question {
     Blast {
         /// The address of the other host's interface.
         to: IpAddr,
-        /// Where it listens.
+        /// The TCP port on which the other host listens.
         port: u16,
         /// The run.
         run: u64,
@@ -81,56 +82,57 @@ pub enum Question {
 pub enum Answer {
     /// The worker is there.
     Hello {
-        /// Its version; another one would not understand every question.
+        /// The version of the worker's polycast; a worker of another version would not understand
+        /// every question.
         version: String,
     },
-    /// To [`Question::Examine`].
+    /// The answer to [`Question::Examine`].
     Examined {
         /// Facts for the table of hosts.
         host: HostFacts,
-        /// What is wrong, and what is not.
+        /// The checks' results, good and bad.
         findings: Vec<Finding>,
     },
-    /// To [`Question::Open`].
+    /// The answer to [`Question::Open`].
     Opened {
-        /// What the socket can do.
+        /// The abilities of the socket.
         socket: SocketFacts,
-        /// About buffers and offloads.
+        /// Findings about buffers and offloads.
         findings: Vec<Finding>,
     },
-    /// To [`Question::Open`], if it failed.
+    /// The answer to [`Question::Open`] if that failed.
     NotOpened {
-        /// Another program has this group and port; the next ones may be free.
+        /// True if another program has this group and port; the next ones may be free.
         conflict: bool,
-        /// Why.
+        /// The reason.
         finding: Finding,
     },
-    /// To [`Question::Compare`] and [`Question::Queries`].
+    /// The answer to [`Question::Compare`] and [`Question::Queries`].
     Findings(Vec<Finding>),
-    /// To [`Question::Send`].
+    /// The answer to [`Question::Send`].
     Sent {
-        /// How many the kernel took.
+        /// The number of datagrams that the kernel took.
         datagrams: u32,
-        /// Why it did not take all.
+        /// The kernel's error, if it did not take all datagrams.
         error: Option<String>,
     },
-    /// To [`Question::Listen`].
+    /// The answer to [`Question::Listen`].
     Listens {
-        /// Where.
+        /// The TCP port on which the worker listens.
         port: u16,
     },
-    /// To [`Question::Blast`].
+    /// The answer to [`Question::Blast`].
     Blasted,
-    /// To [`Question::Received`].
+    /// The answer to [`Question::Received`].
     Came {
-        /// Absent if none came.
+        /// The rate of the last blast; absent if none came.
         bits_per_second: Option<u64>,
     },
-    /// To [`Question::Listen`] and [`Question::Blast`].
+    /// The answer to [`Question::Listen`] and [`Question::Blast`] if those failed.
     NotMeasured(String),
-    /// To [`Question::Count`].
+    /// The answer to [`Question::Count`].
     Counted {
-        /// One entry for each sender that was heard.
+        /// The counts for each sender that was heard.
         heard: Vec<Heard>,
         /// Datagrams on this group and port that are not of this run.
         foreign: u64,
@@ -153,13 +155,13 @@ pub struct HostFacts {
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceFacts {
-    /// Its name.
+    /// The interface's name.
     pub name: String,
-    /// Its address of the family that was asked for.
+    /// The interface's address of the family that was asked for.
     pub address: Option<IpAddr>,
-    /// Its MTU.
+    /// The interface's MTU.
     pub mtu_bytes: u32,
-    /// Its speed, where the driver says it.
+    /// The interface's speed, if its driver says one.
     pub bits_per_second: Option<u64>,
 }
 

@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// How fast each host sends and receives.
+/// The table of the rates at which each host sends and receives.
 fn rates_table(hosts: &[HostReport], paint: Paint) -> String {
     let in_words = |bits: Option<u64>| bits.map_or("-".to_owned(), rate);
     let row = |host: &HostReport| {

@@ -1,4 +1,4 @@
-//! How fast the hosts send to each other, and who holds the others up.
+//! The rates at which hosts send to each other, and the hosts that hold others up.
 //!
 //! ```text
 //!   h0 ⇄ h1 ⇄ h2 ⇄ … ⇄ h0      each way by itself: the slower of two hosts makes it slow
@@ -16,7 +16,7 @@ const SLOW: u64 = 2;
 /// Steps that all ways are measured in: where hosts are many, several pairs that have no host in common go at the same time.
 const STEPS: usize = 64;
 
-/// From one member to another.
+/// A direction of travel: from the first member to the second one.
 pub type Way = (usize, usize);
 
 /// The fastest that each way was seen, in bits per second.
@@ -64,7 +64,7 @@ impl Rates {
         self.ways.iter().filter(|((from, _), _)| *from == member).map(|(_, rate)| *rate).max()
     }
 
-    /// The fastest that it receives.
+    /// The fastest rate at which a member receives.
     pub fn receives(&self, member: usize) -> Option<u64> {
         self.ways.iter().filter(|((_, to), _)| *to == member).map(|(_, rate)| *rate).max()
     }
@@ -74,28 +74,30 @@ impl Rates {
         Some(self.sends(member)?.min(self.receives(member)?))
     }
 
-    /// What most have, the faster half.
+    /// The upper median of the members' rates: half of the members have this rate or a higher one.
     fn usual(&self) -> Option<u64> {
         let mut all: Vec<u64> = (0..self.members).filter_map(|member| self.rate(member)).collect();
         all.sort_unstable();
         all.get(all.len() / 2).copied()
     }
 
-    /// The one against whom the others are measured.
+    /// The member with the highest rate, against which others are measured.
     pub fn fastest(&self) -> Option<usize> {
         (0..self.members)
             .filter(|member| self.rate(*member).is_some())
             .max_by_key(|member| self.rate(*member))
     }
 
-    /// Those that are much slower than most; of two nobody knows which one it is.
+    /// The members that are much slower than most. Empty for two members: nobody knows which of
+    /// them is the slow one.
     pub fn slow(&self) -> Vec<usize> {
         let Some(usual) = self.usual().filter(|_| self.members > 2) else { return Vec::new() };
         let is_slow = |rate: u64| rate.saturating_mul(SLOW) < usual;
         (0..self.members).filter(|member| self.rate(*member).is_some_and(is_slow)).collect()
     }
 
-    /// What is to be said, and of whom; `interface` is a member's.
+    /// The findings about rates, each with the members that it is about; `interface` gives the name
+    /// of a member's interface.
     pub fn findings(&self, interface: impl Fn(usize) -> String) -> Vec<(Vec<usize>, Finding)> {
         let slow = self.slow();
         let (Some(usual), true) = (self.usual(), !self.ways.is_empty()) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Everything that was found, as `--json` has it; [`super::page`] shows it to people.
+//! The report on everything that was found, as `--json` has it; [`super::page`] shows it to people.
 
 use polycast_net::Family;
 use serde::Serialize;
@@ -15,50 +15,50 @@ pub struct Report {
     family: &'static str,
     /// The group of the probe.
     pub group: Option<String>,
-    /// In the order in which they were named.
+    /// The hosts, in the order in which they were named.
     pub hosts: Vec<HostReport>,
     pub(super) findings: Vec<Said>,
-    /// Absent if there was nobody to send to.
+    /// The probe; absent if there was nobody to send to.
     pub probe: Option<ProbeReport>,
-    /// How fast blasts came from one host to another.
+    /// The rates of the blasts from one host to another.
     pub rates: Vec<WayReport>,
 }
 
-/// From one host to another.
+/// The rate from one host to another.
 #[derive(Serialize)]
 pub struct WayReport {
-    /// Who sent.
+    /// The name of the sending host.
     pub from: String,
-    /// Who received.
+    /// The name of the receiving host.
     pub to: String,
-    /// How fast.
+    /// The rate of the fastest blast.
     pub bits_per_second: u64,
 }
 
 /// A host.
 #[derive(Serialize)]
 pub struct HostReport {
-    /// As it was named.
+    /// The host's name as the user gave it.
     pub name: String,
     /// Kernel and interface.
     #[serde(flatten)]
     pub facts: HostFacts,
-    /// Absent if it has none.
+    /// The socket of the probe; absent if the host has none.
     pub socket: Option<SocketFacts>,
     /// Datagrams of others on the probe's group and port.
     pub foreign: u64,
     /// Datagrams that its kernel dropped because the receive buffer was full.
     pub dropped: u64,
-    /// The fastest that a blast of it came to another host, and one of another host to it; absent if none was measured.
+    /// The fastest rate of a blast from this host to another one; absent if none was measured.
     pub sends_bits_per_second: Option<u64>,
-    /// See above.
+    /// The fastest rate of a blast from another host to this one; absent if none was measured.
     pub receives_bits_per_second: Option<u64>,
 }
 
 /// A finding, and whom it is about.
 #[derive(Serialize)]
 pub(super) struct Said {
-    /// Empty if it is about the network.
+    /// The hosts that the finding is about; empty if it is about the network.
     pub hosts: Vec<String>,
     #[serde(flatten)]
     pub finding: Finding,
@@ -74,7 +74,7 @@ pub struct ProbeReport {
     pub(super) matrix: Matrix,
 }
 
-/// What one host heard of another.
+/// The datagrams that one host heard of another.
 #[derive(Serialize)]
 pub(super) struct Pair {
     pub from: String,
@@ -125,7 +125,7 @@ impl ProbeReport {
 }
 
 impl Report {
-    /// Nothing has been found.
+    /// A report on these hosts without any findings.
     pub fn new(family: Family, hosts: Vec<HostReport>) -> Report {
         let family = match family {
             Family::V4 => "ipv4",

@@ -1,4 +1,5 @@
-//! What a check may look at: files of the kernel, and programs that only list.
+//! The parts of a system that a check may look at: files of the kernel, and programs that only
+//! list.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,21 +11,21 @@ pub struct System {
     root: PathBuf,
 }
 
-/// What a program said.
+/// The result of running a program that only lists.
 pub enum Listing {
-    /// Its output.
+    /// The output of the program.
     Text(String),
-    /// It is not installed.
+    /// The program is not installed.
     Missing,
-    /// It ended with an error; its words.
+    /// The program ended with an error, and said this.
     Refused(String),
 }
 
-/// Administrators' programs are not on everybody's PATH.
+/// The folders of administrators' programs, which are not on everybody's PATH.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 impl System {
-    /// This one.
+    /// The system that this process runs on.
     pub fn here() -> System {
         System { root: "/".into() }
     }
@@ -51,7 +52,7 @@ impl System {
         self.read(path)?.parse().ok()
     }
 
-    /// Whether there is such a file or folder.
+    /// True if there is such a file or folder.
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }

@@ -11,40 +11,40 @@ use crate::helper_process::{HelperProcess, MAX_CHATTER_LINES};
 /// A worker does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// It could not be started here.
+    /// The worker's process could not be started on this machine.
     #[error("{program} cannot be started: {source}")]
     NotStarted {
-        /// What was to be run.
+        /// The program that was to be run.
         program: String,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// It ended.
+    /// The worker has ended.
     #[error("the worker ended with {status}{said}")]
     Ended {
-        /// As a shell would say it.
+        /// The exit status in a shell's words.
         status: String,
         /// The exit code, if it has one.
         code: Option<i32>,
-        /// Its last words, after a colon.
+        /// The worker's last words, after a colon.
         said: String,
     },
-    /// It is silent.
+    /// The worker is silent.
     #[error("no answer within {} s", limit.as_secs())]
     Silent {
-        /// How long it was waited for.
+        /// The time for which the doctor waited for an answer.
         limit: Duration,
     },
-    /// It says something else than what it was asked.
+    /// The worker said something other than an answer to its question.
     #[error("expected a worker's answer, found {found:?}")]
     Strange {
-        /// What it said.
+        /// The words of the worker.
         found: String,
     },
-    /// It is of another version.
+    /// The worker's polycast is of another version than the doctor's.
     #[error("its polycast is version {theirs}, this is {}", env!("CARGO_PKG_VERSION"))]
     OtherVersion {
-        /// Its version.
+        /// The version of the worker's polycast.
         theirs: String,
     },
 }
@@ -56,7 +56,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts one. It is there only when it has been greeted.
+    /// Starts a worker, which is ready only when it has been greeted.
     pub fn start(command: Command) -> Result<Worker, Trouble> {
         let program = command.get_program().to_string_lossy().into_owned();
         let (sender, lines) = channel();

@@ -1,4 +1,4 @@
-//! Which way a message of which size goes, and in which segments, by predicted time.
+//! The way and the segments for each size of message, chosen by predicted time.
 
 use std::ops::RangeInclusive;
 

@@ -10,7 +10,7 @@ use super::{MAX_LINE, Request, comment};
 /// Switches that are drawn at the most, so that the plan of a large cluster still fits a screen.
 const MAX_SWITCHES: usize = 20;
 
-/// Where hosts stand at the most; deeper switches push them further.
+/// The rightmost column at which the hosts of a switch begin; deeper switches push them further.
 const MAX_HOSTS_COLUMN: usize = 40;
 
 /// The comment. `trees`: how many are built in.

@@ -1,4 +1,4 @@
-//! Where the ranks of a routine stand: hosts in depth-first order, and the binary trees over them.
+//! The places of a routine's ranks: hosts in depth-first order, and the binary trees over them.
 //!
 //! ```text
 //!   hosts    a   b     c   d          in the order of the site's ring, so that any rotation is a contention-free chain
@@ -46,7 +46,8 @@ impl Alike {
 /// A tree for all roots on hosts that are alike.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RootedTree {
-    /// Where it can begin. It is drawn as it begins at the first of their places.
+    /// The places at which the tree can begin. The tree is drawn as it begins at the first of these
+    /// places.
     pub roots: Alike,
     /// Parent and two children of each place, as places.
     pub at: Vec<[Option<usize>; 3]>,
@@ -76,12 +77,12 @@ impl Layout {
         Layout { hosts: hosts.collect(), site, topology }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.site.ranks() as usize
     }
 
-    /// Where a rank stands.
+    /// The place of a rank: its position in the order above.
     pub fn place_of(&self, rank: usize) -> usize {
         self.site.ring_position(Rank(rank as u32)) as usize
     }

@@ -28,7 +28,7 @@ const MAX_LINE: usize = 110;
 /// Rows of all trees together, at the most: beyond, the file would be more table than routine.
 const MAX_TREE_ROWS: usize = 32_768;
 
-/// What a routine is made from.
+/// The input of a routine.
 pub struct Request {
     /// The name of the C function.
     pub function: String,
@@ -38,7 +38,7 @@ pub struct Request {
     pub placed: Placed,
     /// The only root that gets a tree; otherwise all do.
     pub root: Option<usize>,
-    /// By what the ways and segments are chosen.
+    /// The costs of messages, by which ways and segments are chosen.
     pub model: Model,
     /// The command line, for the heading.
     pub command: String,
@@ -50,7 +50,7 @@ pub struct Request {
 pub struct Routine {
     /// The file.
     pub text: String,
-    /// What its maker should know, as sentences.
+    /// Notes to the person who generates the routine, as sentences.
     pub notes: Vec<String>,
 }
 

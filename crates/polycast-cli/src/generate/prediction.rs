@@ -15,28 +15,29 @@ use super::layout::BINARY;
 /// Between hosts, where nothing was measured: on the way, and for each message, in nanoseconds.
 const ASSUMED_LATENCY: f64 = 30_000.0;
 const ASSUMED_PER_MESSAGE: f64 = 20_000.0;
-/// The same between ranks of one host, and the time of a byte there.
+/// The assumed latency between ranks of one host, in nanoseconds.
 const ASSUMED_LATENCY_IN_MEMORY: f64 = 500.0;
 const ASSUMED_PER_MESSAGE_IN_MEMORY: f64 = 500.0;
 const ASSUMED_MEMORY_NS_PER_BYTE: f64 = 0.25;
-/// Where the topology gives no rate.
+/// The assumed rate of links for which the topology gives none.
 const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What messages cost.
+/// The costs of messages, measured or assumed.
 pub struct Model {
     parameters: Parameters,
-    /// Where it comes from, in a sentence or two.
+    /// The source of the costs, in a sentence or two.
     pub source: String,
 }
 
 impl Model {
-    /// From a parameter file.
+    /// A model of the parameters in a parameter file.
     pub fn measured(parameters: Parameters, file: String) -> Model {
         let Provenance { when, place, .. } = parameters.measured();
         Model { source: format!("by the parameters of {file}, measured on {when} ({place})"), parameters }
     }
 
-    /// Where nothing was measured, the rates of the topology's links and figures that are usual for TCP.
+    /// A model for a place where nothing was measured: the rates of the topology's links, and
+    /// figures that are usual for TCP.
     pub fn assumed(placed: &Placed) -> Model {
         let switches = placed.topology.switches.iter().map(|switch| switch.uplink);
         let links = switches.chain(placed.topology.hosts.iter().map(|host| host.link));
@@ -63,7 +64,7 @@ impl Model {
     }
 }
 
-/// Times that grow by the same for each byte.
+/// The parameters of a class of links whose times grow by the same for each byte.
 fn class(latency_ns: f64, per_message_ns: f64, ns_per_byte: f64) -> ClassParameters {
     let line = |at: [f64; 2]| {
         let points = [1, 1 << 20].into_iter().zip(at).map(|(bytes, ns)| Point::exact(bytes, ns));
@@ -82,7 +83,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// For these ranks.
+    /// A prediction for these ranks.
     pub fn new(placed: &Placed, site: &Site, model: &Model) -> Prediction {
         let root = Rank(0);
         let mut predictor = Predictor::new(placed, &model.parameters, root);

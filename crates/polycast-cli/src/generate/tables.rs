@@ -8,7 +8,8 @@ use super::MAX_LINE;
 use super::choices::Choice;
 use super::layout::{Layout, RootedTree};
 
-/// What the compiler needs to know of the plan. `routine` names it in messages.
+/// The C text of all tables that the routine's code needs from its plan. `routine` is the routine's
+/// name, for messages.
 pub fn tables(routine: &str, layout: &Layout, trees: &[RootedTree], choices: &[Choice]) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -24,7 +24,7 @@ const MAX_RANKS_OF_HOST: usize = 65_536;
 /// A host as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name or address.
+    /// The host's name or address.
     pub name: String,
     /// The ranks that it takes, if that was said.
     pub ranks: Option<usize>,

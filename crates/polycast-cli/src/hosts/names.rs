@@ -1,4 +1,5 @@
-//! Whether hosts exist, as far as this machine can say, before a launcher tries to reach them one by one.
+//! The check that hosts exist, as far as this machine can say, before a launcher tries to reach
+//! them one by one.
 
 use std::net::ToSocketAddrs;
 use std::process::{Command, Stdio};
@@ -19,7 +20,7 @@ const QUESTIONS_AT_ONCE: usize = 32;
     hostlist(.names), .names[0]
 )]
 pub struct UnknownHosts {
-    /// Their names, at least one.
+    /// The names of the unknown hosts, at least one.
     names: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! What a batch system has allotted to the job that this process is in, as its variables say.
+//! The nodes that a batch system has allotted to the job of this process, as the system's variables
+//! say.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// That of this process, if it is in a job.
+    /// The allocation of the batch job that this process is in; `None` outside of a job.
     pub fn of_this_process() -> Option<Allocation> {
         Self::of(|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }

@@ -1,4 +1,4 @@
-//! What is to be started, and where: the part of a launch that all launchers share.
+//! The part of a launch that all launchers share: what is to be started, and where.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ pub struct Launch {
     pub extra: Vec<String>,
 }
 
-/// What a launch depends on beside its description.
+/// The surroundings that a launch depends on, beside its description.
 pub(super) struct Surroundings {
     /// Cores that a job on this machine may use.
     pub cores: usize,
     /// Whether the effective user is root.
     pub is_root: bool,
-    /// What a batch system decides about where ranks go.
+    /// The batch system's allocation, which decides where ranks go.
     pub allocation: Option<Allocation>,
 }
 
@@ -78,7 +78,7 @@ impl Launch {
         Some(self.ranks? + self.further.iter().map(|part| part.ranks).sum::<usize>())
     }
 
-    /// What the launcher is to be told of cores and slots.
+    /// The load of the machines, as the launcher is to be told of it.
     pub(super) fn load(&self, surroundings: &Surroundings) -> Load {
         let outnumber_cores = self.is_oversubscribed(surroundings);
         let has_slots = !self.hosts.is_empty() || surroundings.allocation.is_some();
@@ -111,7 +111,7 @@ impl Launch {
     }
 }
 
-/// How full the machines are.
+/// The load of the machines: whether ranks outnumber cores, or slots.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     /// Ranks that wait must let others have the core.

@@ -1,4 +1,4 @@
-//! Which MPI a launcher belongs to, and how programs are started with it.
+//! The MPI that a launcher belongs to, and how programs are started with it.
 //!
 //! ```text
 //! hosts, ranks, variables ──▶ Launch ──────────┐
@@ -48,7 +48,7 @@ impl Family {
         }
     }
 
-    /// What to install on Debian to have it.
+    /// The Debian packages that install an MPI of this family.
     pub fn debian_packages(self) -> &'static str {
         match self {
             Family::OpenMpi => "openmpi-bin libopenmpi-dev",

@@ -54,7 +54,7 @@ fn parameter_of_all(launch: &Launch) -> &'static str {
     if launch.further.is_empty() { "--mca" } else { "--gmca" }
 }
 
-/// What ranks use to talk, and how they wait.
+/// Adds the options for how ranks talk, and how they wait.
 fn transports(command: &mut Command, launch: &Launch, load: Load) {
     let mca = parameter_of_all(launch);
     if let Some(interface) = &launch.interface {
@@ -67,7 +67,7 @@ fn transports(command: &mut Command, launch: &Launch, load: Load) {
     }
 }
 
-/// Which cores, how many ranks, with which variables.
+/// Adds the options for binding to cores and the number of ranks, and the variables of the ranks.
 fn placement(command: &mut Command, launch: &Launch, load: Load) {
     // Each emulated host takes the machine for its own and would bind its first rank to the first core.
     if launch.agent.is_some() || load.outnumber_cores {

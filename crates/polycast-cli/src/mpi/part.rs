@@ -5,31 +5,31 @@ use std::ffi::OsString;
 use super::{Abi, ProgramError, abi_of};
 use crate::hosts::MAX_RANKS;
 
-/// What stands between two programs.
+/// The word between two programs on the command line.
 const COLON: &str = ":";
 
-/// One of the programs.
+/// A program of a job of several, with its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its ranks, at least 1.
+    /// The number of its ranks, at least 1.
     pub ranks: usize,
-    /// Its name and arguments.
+    /// The program's name and arguments.
     pub words: Vec<OsString>,
 }
 
-/// What is wrong with the words.
+/// The mistakes in the words of a job of several programs.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
     /// Behind a colon, or before it, nothing is to be started.
     #[error("expected a program before and behind each \":\", as in -n 1 ./a : -n 3 ./b")]
     NoProgram,
-    /// How many ranks a program is to have cannot be guessed.
+    /// A program without a number of ranks: the number cannot be guessed.
     #[error(
         "several programs (behind \":\") need a number of ranks each, -n N right behind the colon and before any other word: \
          polycast run -n 1 ./a : -n 3 ./b; found {found:?}"
     )]
     NoRanks {
-        /// What stands there instead.
+        /// The words that stand in the place of a number of ranks.
         found: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which MPI a program is linked with, found without running it.
+//! The MPI that a program is linked with, found without running the program.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,16 +15,16 @@ use super::{Family, find_on_path};
 /// The application binary interface that a program was linked for; there is one door for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abi {
-    /// Open MPI's.
+    /// Open MPI's interface.
     OpenMpi,
-    /// MPICH's, which Intel MPI shares.
+    /// MPICH's interface, which Intel MPI shares.
     Mpich,
-    /// The one that the MPI 5 standard defines.
+    /// The interface that the MPI 5 standard defines.
     Standard,
 }
 
 impl Abi {
-    /// All of them.
+    /// All interfaces.
     pub const ALL: [Abi; 3] = [Abi::OpenMpi, Abi::Mpich, Abi::Standard];
 
     /// The name in file names of doors.
@@ -36,7 +36,7 @@ impl Abi {
         }
     }
 
-    /// The shared object names by which programs ask for it.
+    /// The shared object names by which programs ask for a library of this interface.
     pub fn sonames(self) -> &'static [&'static str] {
         match self {
             Abi::OpenMpi => &["libmpi.so.40"],
@@ -80,18 +80,18 @@ impl From<Family> for Abi {
 /// A program that cannot be started, or not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// There is none of that name.
+    /// No program of that name was found.
     #[error("program {} not found: {hint}", Path::new(.name).display())]
     NotFound {
-        /// What was asked for.
+        /// The name that was asked for.
         name: OsString,
-        /// What is there instead.
+        /// A sentence on what there is instead, or where to look.
         hint: String,
     },
-    /// The system refused to show it.
+    /// The system refused to show the program.
     #[error("program {}: {source}", Path::new(.name).display())]
     Unreadable {
-        /// What was asked for.
+        /// The name that was asked for.
         name: OsString,
         /// The system's reason.
         source: io::Error,
@@ -135,12 +135,12 @@ pub fn is_static(name: &OsStr) -> bool {
     Dynamic::read(&data).is_ok_and(|dynamic| dynamic.loader.is_none())
 }
 
-/// What an ELF file says to the dynamic loader.
+/// The entries of an ELF file for the dynamic loader.
 #[derive(Default)]
 struct Dynamic {
-    /// The loader it asks for.
+    /// The loader that the program asks for.
     loader: Option<PathBuf>,
-    /// The libraries it asks for itself.
+    /// The libraries that the program asks for itself.
     needed: Vec<String>,
 }
 
@@ -168,8 +168,9 @@ impl Dynamic {
     }
 }
 
-/// What the loader would map for `program`. Only the loader itself knows: the search goes through run paths,
-/// `LD_LIBRARY_PATH` and its cache. It lists without running any code of the program or its libraries.
+/// Lists the libraries that the loader would map for `program`. Only the loader itself knows: the
+/// search goes through run paths, `LD_LIBRARY_PATH` and its cache. It lists them without running
+/// any code of the program or its libraries.
 fn list(loader: &Path, program: &Path) -> io::Result<String> {
     let mut command = Command::new(loader);
     command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::version::recognise;
 use super::{Abi, Family, Mpi};
 
-/// Why there is no MPI to start programs with.
+/// The reasons why there is no MPI to start programs with.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// No launcher of this family on PATH.
@@ -31,7 +31,7 @@ pub enum ResolveError {
     /// The named launcher is not there.
     #[error("--mpi {found}: expected openmpi, mpich or the path of an mpiexec, found no such program")]
     NotFound {
-        /// What was asked for.
+        /// The name or path that was asked for.
         found: String,
     },
     /// The launcher starts programs of another MPI; each rank would be alone in a world of one.
@@ -42,7 +42,7 @@ pub enum ResolveError {
         .linked.name()
     )]
     OtherFamily {
-        /// What the program needs.
+        /// The MPI that the program is linked with.
         linked: Abi,
         /// The launcher that was asked for.
         title: String,
@@ -125,7 +125,7 @@ impl Mpi {
             .ok_or(ResolveError::NoneOfFamily { family })
     }
 
-    /// The one that `mpiexec` starts, for programs that do not show which MPI they need.
+    /// The MPI of the first launcher on PATH, for programs that do not show which MPI they need.
     pub fn default_on_path() -> Result<Mpi, ResolveError> {
         Self::ask(candidates().into_iter().next().ok_or(ResolveError::NoneAtAll)?)
     }

@@ -34,7 +34,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a launcher is, by what it prints for `--version`; `None` for anything unknown.
+/// Recognises a launcher and its version by its output for `--version`; `None` for an unknown one.
 pub(super) fn recognise(output: &str) -> Option<(Launcher, Version)> {
     let after = |marker: &str| output.split_once(marker).map(|(_, rest)| rest.trim_start());
     if let Some(rest) = after("(OpenRTE)") {

@@ -19,7 +19,7 @@ use crate::bench::suite::{Cell, Grid, Measured, Store, page};
 use crate::commands::{Outcome, beside, file_of, interruption, print, require_writable, write_file};
 use crate::usage::wrong;
 
-/// How often it is looked whether a job has ended.
+/// The time between two looks at whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Arguments of a suite.
@@ -108,7 +108,7 @@ struct Job<'a> {
     args: &'a Args,
     cell: &'a Cell,
     sizes: &'a [Bytes],
-    /// It is told to report what it has then.
+    /// The time at which the job is told to report what it has.
     ends: Option<Instant>,
 }
 

@@ -1,4 +1,5 @@
-//! What serves a call, and why: the answer first, then its reason, then what came nearest to another one.
+//! The choice for a call, and its reasons: the answer first, then its reason, then what came
+//! nearest to another one.
 
 use std::fmt::Write;
 use std::iter;
@@ -13,7 +14,7 @@ use super::prediction::Reason;
 use crate::terminal::hanging;
 use crate::times::Times;
 
-/// What serves a call, as `--json` says it.
+/// The choice for a call and its reasons, as `--json` says them.
 #[derive(Serialize)]
 pub struct Decision {
     pub bytes: u64,
@@ -23,7 +24,7 @@ pub struct Decision {
     /// The line of the table that decided.
     pub line: Option<usize>,
     pub because: Option<String>,
-    /// What serves later calls of the same size, where it is something else.
+    /// The choices for later calls of the same size, where they are other ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<Later>,
     /// The rule that came nearest to serving it, and all later calls, in another way.
@@ -32,13 +33,13 @@ pub struct Decision {
     pub looked_at: Vec<Rule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Reason>,
-    /// What the tree of the choice is planned for.
+    /// The times that the tree of the choice is planned for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
-    /// What a tuning has measured for it, where the table is one that it wrote.
+    /// The measurements of a tuning, where the table is one that the tuning wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// What parameters say of two levels, where nodes have several ranks.
+    /// The measured parameters' word on two levels, where nodes have several ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub two_level: Option<OnTwoLevels>,
 }
@@ -51,7 +52,7 @@ pub struct Rule {
     verdict: String,
 }
 
-/// What serves a call after so many others.
+/// The choice for a call after so many others.
 #[derive(Serialize)]
 pub struct Later {
     earlier_calls: u64,
@@ -105,7 +106,8 @@ impl Decision {
         }
     }
 
-    /// All of it but its heading; `lists_rules`: with the rules that were looked at.
+    /// Writes all of the decision but its heading; with the rules that were looked at if
+    /// `lists_rules`.
     pub fn write(&self, out: &mut String, lists_rules: bool) -> std::fmt::Result {
         if let Some(times) = &self.times {
             writeln!(out, "{}", hanging("  planned for ", "    ", &times.to_string()))?;
@@ -123,7 +125,7 @@ impl Decision {
         self.measured.iter().try_for_each(|measured| measured.write(out))
     }
 
-    /// What serves the call, and later ones.
+    /// The choices for the call, and for later ones.
     pub fn choices(&self) -> impl Iterator<Item = &String> {
         iter::once(&self.choice).chain(self.later.iter().map(|later| &later.choice))
     }
@@ -162,7 +164,7 @@ impl Decision {
 }
 
 impl Later {
-    /// What an explanation comes to for calls that so many come before.
+    /// The choice by an explanation for calls after `earlier_calls` others.
     pub fn new(explanation: &Explanation, earlier_calls: u64) -> Later {
         let deciding = explanation.matching().filter(|_| matches!(explanation.decision.by, By::Rule(_)));
         Later {
@@ -187,7 +189,8 @@ impl Later {
     }
 }
 
-/// Since which call what follows so many earlier ones holds: `from the 33rd call on`.
+/// The call from which on a choice after so many earlier calls holds, in words: `from the 33rd call
+/// on`.
 pub fn from_call(earlier_calls: u64) -> String {
     let call = earlier_calls.saturating_add(1);
     let ending = match (call % 10, call % 100) {

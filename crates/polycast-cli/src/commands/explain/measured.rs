@@ -9,15 +9,16 @@ use crate::commands::beside;
 use crate::terminal::{hanging, nanoseconds};
 use crate::tune::{Key, Store};
 
-/// What takes so many times as long is as good.
+/// The ratio of two times up to which they are taken for alike.
 const ALIKE: f64 = 1.03;
 
-/// What `polycast tune` has measured for such calls, as it stands beside the table that it wrote.
+/// The measurements of `polycast tune` for such calls, as they stand beside the table that it
+/// wrote.
 #[derive(Serialize)]
 pub struct Measured {
     /// The size that was measured, the nearest one.
     bytes: u64,
-    /// Where, and above which MPI.
+    /// The place of the measurement, and the MPI above which it was made.
     place: String,
     mpi: String,
     /// The fastest first.

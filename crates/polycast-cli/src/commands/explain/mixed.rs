@@ -1,4 +1,5 @@
-//! What measured parameters say of a call on two levels: which mode it is in, and why (Wu 2005, §4.5).
+//! The verdict of measured parameters on a call on two levels: which mode it is in, and why (Wu
+//! 2005, §4.5).
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::commands::predict::mixed::nothing;
 use crate::terminal::{hanging, nanoseconds};
 
-/// As `--json` says it.
+/// The mixed-mode model's word on a call, as `--json` says it.
 #[derive(Serialize)]
 pub struct OnTwoLevels {
     /// The choice, or else what on two levels is predicted to be the fastest.
@@ -21,22 +22,24 @@ pub struct OnTwoLevels {
     is_choice: bool,
     /// The form that decided.
     form: &'static str,
-    /// Where it stands in Wu 2005.
+    /// The number of the equation in Wu 2005.
     equation: &'static str,
     ns: u64,
-    /// What the nodes take among themselves.
+    /// The time that the nodes take among themselves, in nanoseconds.
     between_ns: u64,
-    /// And before that on each, of an allgather.
+    /// The time before that on each node, for an allgather, in nanoseconds.
     before_ns: u64,
-    /// From one segment to the next, and what of it the sender is busy.
+    /// The time from one segment to the next, and the part of it in which the sender is busy, in
+    /// nanoseconds.
     interval_ns: u64,
     busy_ns: u64,
-    /// Sharing a segment, or what of it is shared at once, takes so long.
+    /// The time for sharing a segment, or what of it is shared at once, in nanoseconds.
     shared_ns: u64,
 }
 
 impl OnTwoLevels {
-    /// Of a call, with rank 0 as its root; a note where parameters are missing; neither where there are no two levels.
+    /// The model's word on a call with rank 0 as its root. The error is a note where parameters are
+    /// missing, and `None` where there are no two levels.
     pub fn new(
         collective: Collective,
         choice: &Choice,
@@ -78,7 +81,7 @@ impl OnTwoLevels {
         }
     }
 
-    /// Some lines.
+    /// Writes the model's word as lines of text.
     pub fn write(&self, out: &mut String) -> std::fmt::Result {
         let time = |ns: u64| nanoseconds(ns as f64);
         let OnTwoLevels { algorithm, is_choice, form, equation, ns, between_ns, .. } = self;

@@ -1,4 +1,4 @@
-//! Where the ranks of the call are, as far as the user says.
+//! The placement of the call's ranks, as far as the user says.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use polycast_core::topology::{Placed, Topology};
 use crate::hosts::{self, HostsError};
 use crate::usage::wrong;
 
-/// What the options say.
+/// The options on where ranks are.
 pub struct Request<'a> {
     pub ranks: Option<u32>,
     pub nodes: Option<u32>,
@@ -18,7 +18,7 @@ pub struct Request<'a> {
     /// `a:2,b`.
     pub hosts: Option<&'a str>,
     pub topology: Option<&'a Topology>,
-    /// What a job would find out about it.
+    /// The facts about the network that a job would find out.
     pub network: Network,
 }
 

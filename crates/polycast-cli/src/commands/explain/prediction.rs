@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::terminal::{hanging, nanoseconds, paragraph};
 
-/// How many that were slower are shown.
+/// The most slower choices that are shown.
 const RUNNERS_UP: usize = 4;
 
 /// Why a tree was chosen by its predicted time, as `--json` says it.
@@ -27,18 +27,18 @@ pub struct Reason {
     terms: Option<Terms>,
     /// The next best.
     runners_up: Vec<RunnerUp>,
-    /// What the table alone would use.
+    /// The choice by the table alone.
     table: String,
 }
 
 #[derive(Serialize)]
 struct Terms {
-    /// Until the first segment has reached the rank that is last.
+    /// The time until the first segment has reached the rank that is last, in nanoseconds.
     fill_ns: u64,
-    /// Between segments there.
+    /// The time between segments at that rank, in nanoseconds.
     interval_ns: u64,
     segments: u64,
-    /// What sets the interval.
+    /// The name of the rank or link that sets the interval.
     bottleneck: String,
 }
 
@@ -49,7 +49,8 @@ struct RunnerUp {
 }
 
 impl Reason {
-    /// Of the choice for a broadcast of `bytes`. `table` says what the table alone would use.
+    /// The reason of the choice for a broadcast of `bytes`. `table` is the choice by the table
+    /// alone.
     pub fn new(
         prediction: &Prediction,
         placed: &Placed,
@@ -76,7 +77,7 @@ impl Reason {
         })
     }
 
-    /// Some lines.
+    /// Writes the reason as lines of text.
     pub fn write(&self, out: &mut String) -> std::fmt::Result {
         let Reason { from, compared_bytes, ns, terms, runners_up, table } = self;
         let source = format!("{from}, compared at {}", Bytes(*compared_bytes));

@@ -8,7 +8,8 @@ use super::placement::Placement;
 use crate::commands::cache::{file, today};
 use crate::terminal::nanoseconds;
 
-/// What jobs of this user found by trials about such calls on communicators of this shape.
+/// Notes on what jobs of this user found by trials about such calls, on communicators of this
+/// shape.
 pub fn notes(placement: &Placement, collective: Collective, bytes: Bytes) -> Vec<String> {
     let Some(file) = file() else { return Vec::new() };
     // A name may lead to a pipe that nobody writes to.

@@ -1,4 +1,4 @@
-//! What can be written in tables and in POLYCAST_BCAST.
+//! The algorithms that can be written in tables and in POLYCAST_BCAST.
 
 use polycast_core::algorithm::{Entry, Need, Parameter, Registry};
 use polycast_core::collective::Collective;
@@ -13,7 +13,7 @@ pub struct Algorithm {
     collectives: Vec<&'static str>,
     about: &'static str,
     source: &'static str,
-    /// With all its own parameters, as it is written.
+    /// The algorithm as it is written with all its own parameters.
     example: String,
     parameters: Vec<ParameterInfo>,
 }
@@ -23,7 +23,7 @@ struct ParameterInfo {
     name: &'static str,
     about: &'static str,
     values: String,
-    /// `None`: it must be given.
+    /// The default; `None` if a value must be given.
     default: Option<&'static str>,
 }
 
@@ -32,7 +32,7 @@ pub fn all() -> Vec<Algorithm> {
     Registry::BUILT_IN.entries().map(Algorithm::from).collect()
 }
 
-/// By collectives, within 80 columns.
+/// The list of algorithms by collective, within 80 columns.
 pub fn text() -> String {
     let mut out = String::new();
     for collective in Collective::ALL {

@@ -1,20 +1,20 @@
-//! How likely it is that jobs share a multicast group that each of them has drawn.
+//! The probability that jobs share a multicast group, which each of them draws at random.
 
 use polycast_net::Range;
 
 use crate::terminal::table;
 
-/// For so many groups in use at a time.
+/// The numbers of groups in use at a time that the table is for.
 const IN_USE: [u32; 4] = [2, 10, 200, 5000];
 
-/// Of `in_use` groups drawn from `groups`, two or more are the same: the complement of
-/// `(1 - 1/m) (1 - 2/m) … (1 - (n-1)/m)` (Siebert 2006, §1.7.2).
+/// The probability that of `in_use` groups drawn from `groups` two or more are the same: the
+/// complement of `(1 - 1/m) (1 - 2/m) … (1 - (n-1)/m)` (Siebert 2006, §1.7.2).
 pub fn collision_probability(groups: u64, in_use: u32) -> f64 {
     let none: f64 = (1..in_use).map(|drawn| (-f64::from(drawn) / groups as f64).ln_1p()).sum();
     -none.exp_m1()
 }
 
-/// By ranges of addresses, within 80 columns.
+/// The table of these probabilities by ranges of addresses, within 80 columns.
 pub fn text() -> String {
     let ranges = [
         (Range::OrganisationV4, "ipv4", "239.192.0.0/14"),

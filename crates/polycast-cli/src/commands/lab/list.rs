@@ -80,7 +80,7 @@ pub fn describe(lab: &Summary) -> String {
     text
 }
 
-/// Of each link and direction, in percent.
+/// The loss on each link in each direction, in percent.
 fn loss(lab: &Summary) -> String {
     format!("{}%", f64::from(lab.plan.loss_per_million) / 10_000.0)
 }

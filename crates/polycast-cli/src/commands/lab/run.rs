@@ -139,7 +139,7 @@ fn installation_for(abi: Abi) -> Result<Installation, InstallError> {
     Ok(installation)
 }
 
-/// Those that may have ranks: all of the lab, or those that are named, which it has to have.
+/// The hosts that may have ranks: all of the lab, or the named ones, which the lab must have.
 fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<String>, String> {
     let of_lab: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
     let Some(Names(named)) = named else { return Ok(of_lab.iter().map(ToString::to_string).collect()) };
@@ -153,7 +153,7 @@ fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<String>, String> {
     }
 }
 
-/// Fills host after host.
+/// Places the ranks, host after host filled.
 fn place(available: &[String], ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
     let needed = ranks.div_ceil(ranks_per_host);
     if needed > available.len() {

@@ -1,4 +1,5 @@
-//! What ranks of one host take to share: jobs of their own, on one host and on two, with polycast, when the network is known.
+//! The time that ranks of one host take to share: measured by jobs of their own, on one host and on
+//! two, with polycast, when the network is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -26,30 +27,30 @@ use crate::mpi::{Abi, Mpi};
 use crate::network;
 use crate::terminal::paragraph;
 
-/// How often sizes are measured again whose intervals are too wide, all in one job.
+/// The most times that sizes whose intervals are too wide are measured again, all in one job.
 const MAX_AGAIN: u32 = 2;
 
-/// What is measured, and for how long.
+/// The operations and sizes to measure, and the time for them.
 pub struct Effort {
-    /// What ranks of a host do by themselves, the broadcast first.
+    /// The operations that ranks of a host carry out by themselves, the broadcast first.
     pub operations: &'static [Operation],
     pub sizes: Vec<Bytes>,
-    /// For a size.
+    /// The time for a size.
     pub time: Duration,
-    /// Keep also what is hardly known.
+    /// True if what is hardly known is kept, too.
     pub force: bool,
-    /// Segments whose penalty is measured.
+    /// The most segments whose penalty is measured.
     pub most_penalties: usize,
 }
 
-/// Where it is measured, when all else has been.
+/// The measurement of sharing, which comes when all else has been measured, with all that it needs.
 pub struct Learning<'a> {
     pub job: &'a JobArgs,
     pub effort: Effort,
     pub target: &'a mut JobTarget,
     pub mpi: &'a Mpi,
     pub program: &'a Path,
-    /// By rank.
+    /// The hosts of the ranks, by rank.
     pub hosts: &'a [String],
     pub parameters: &'a Parameters,
     pub progress: &'a ProgressBar,
@@ -141,8 +142,8 @@ impl Learning<'_> {
         Ok((cost, said))
     }
 
-    /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out. `job`: that
-    /// on one host.
+    /// Measures the penalty on two hosts, for segments of which four pass in a part of the time for
+    /// a size; leaves out what is not known well. `job` is the job on one host.
     fn penalty(
         &mut self,
         mut job: Option<Dialogue>,
@@ -212,7 +213,7 @@ impl Learning<'_> {
         self.progress.inc(1);
     }
 
-    /// By size and way, in `job`, which begins with the first.
+    /// Measures each size with each of the ways, in `job`, which begins with the first.
     fn measure(
         &self,
         job: &mut Option<Dialogue>,
@@ -246,7 +247,7 @@ impl Learning<'_> {
         }
     }
 
-    /// Of ranks with polycast, and no multicast, which nothing here needs.
+    /// The variables of ranks with polycast but without multicast, which nothing here needs.
     fn variables(&self) -> Result<network::Variables, Box<dyn Error>> {
         let installation = Installation::find()?;
         installation.require_door(Abi::from(self.mpi.family()))?;

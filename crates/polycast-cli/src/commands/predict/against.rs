@@ -17,7 +17,7 @@ use super::results::{Measured, Results};
 use super::table::us;
 use crate::terminal::{nanoseconds, paragraph, table};
 
-/// How many of the worst are listed.
+/// The most pairs that are listed as the worst.
 const WORST: usize = 5;
 
 /// A measured time and its prediction.
@@ -25,40 +25,40 @@ const WORST: usize = 5;
 pub struct Pair {
     /// The operation.
     pub collective: &'static str,
-    /// What served it.
+    /// The variant that served the measured calls.
     pub variant: String,
     /// The largest buffer of a rank.
     pub bytes: u64,
     /// The median that was measured.
     pub measured_us: f64,
-    /// Its 95 % interval, where there is one.
+    /// The 95 % interval of the median, if there is one.
     pub interval_us: Option<(f64, f64)>,
-    /// What was predicted.
+    /// The predicted time.
     pub predicted_us: f64,
     /// `predicted / measured - 1`.
     pub error: f64,
 }
 
-/// All of them.
+/// The pairs of measured and predicted times, and their errors.
 #[derive(Debug, Serialize)]
 pub struct Against {
     /// The median of the errors' sizes.
     pub median_error: f64,
-    /// 90 % of the errors are not larger.
+    /// The error, in size, that 90 % of the errors do not exceed.
     pub p90_error: f64,
-    /// In the order of the results.
+    /// The pairs, in the order of the results.
     pub pairs: Vec<Pair>,
     /// Variants of which nothing can be predicted.
     pub left_out: Vec<String>,
     /// Collectives on two levels, form by form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub two_level: Vec<Entry>,
-    /// Why there are none, although some were measured.
+    /// The reason why no collectives on two levels are compared, although some were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub two_level_missing: Option<String>,
 }
 
-/// Nothing to compare.
+/// The error where there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
     /// No measured point has a prediction.
@@ -77,7 +77,8 @@ pub enum AgainstError {
 }
 
 impl Against {
-    /// Predicts everything that was measured, `between` the nodes alone, too. A root that rotates is predicted as rank 0.
+    /// Predicts everything that was measured, and what was measured `between` the nodes alone. A
+    /// root that rotates is predicted as rank 0.
     pub fn new(
         results: &Results,
         between: Option<&[Measured]>,
@@ -150,12 +151,12 @@ impl Against {
         Ok(against)
     }
 
-    /// One JSON object.
+    /// The comparison as a JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// What served what, where there is more than one collective.
+    /// The pair's variant, with its collective before it where the pairs are of more than one.
     pub fn name(&self, pair: &Pair) -> String {
         match self.pairs.iter().all(|other| other.collective == pair.collective) {
             true => pair.variant.clone(),
@@ -218,7 +219,7 @@ impl Against {
     }
 }
 
-/// Through shared memory, which is what the forms are about.
+/// True if the point is of an algorithm through shared memory, which is what the forms are about.
 fn is_on_two_levels(point: &Measured) -> bool {
     point.algorithm.is_some_and(|one| one.entry.name == ON_NODE.entry.name && one.shares_memory())
 }

@@ -1,5 +1,5 @@
-//! What is predicted of which collectives. Broadcasts are compared by equations; the messages of the others, and of what goes on two levels, are
-//! followed one by one.
+//! The predictions for each collective. Broadcasts are compared by equations; the messages of the
+//! others, and of what goes on two levels, are followed one by one.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const MAX_SEGMENTS: u64 = 64;
 /// On more ranks than these two levels are followed only where somebody names them: it takes seconds.
 const MOST_ON_LEVELS: u32 = 128;
 
-/// As an option has them.
+/// A list of collectives, as an option has them.
 pub type Collectives = Arc<[Collective]>;
 
 /// Reads `all`, or names separated by commas; one that is there twice counts once.
@@ -37,14 +37,14 @@ pub fn parse(text: &str) -> Result<Collectives, ParseCollectiveError> {
     Ok(list.into())
 }
 
-/// Something of which no time can be predicted.
+/// The error for a variant of which no time can be predicted.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{0}: expected an algorithm that sends messages, or a multicast; what the MPI below does is not known"
 )]
 pub struct NotPredictable(Variant);
 
-/// By collective, those of a list of algorithms that serve it.
+/// For each collective the algorithms of a list that serve it.
 pub fn asked(
     collectives: &[Collective],
     list: &str,
@@ -64,7 +64,7 @@ pub fn sizes_of(collective: Collective, sizes: &[Bytes]) -> &[Bytes] {
     if collective == Collective::Barrier { &[Bytes(0)] } else { sizes }
 }
 
-/// What is compared where nobody says which.
+/// The algorithms that are compared where the user names none.
 fn usual(collective: Collective, predictor: &Predictor) -> Vec<Algorithm> {
     let (ranks, nodes) = (predictor.network().ranks(), predictor.network().nodes());
     let mut usual = Registry::BUILT_IN.compared(collective);

@@ -1,5 +1,6 @@
-//! From how many nodes on an algorithm is predicted to be ahead: by the user's own numbers, nodes on one switch with a rank each. Of broadcasts it is
-//! multicast, of the others what is the fastest of the most nodes.
+//! The number of nodes from which on an algorithm is predicted to be ahead: by the user's own
+//! numbers, nodes on one switch with a rank each. Of broadcasts it is multicast, of the others what
+//! is the fastest of the most nodes.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 
@@ -11,24 +12,26 @@ use serde::Serialize;
 
 use crate::terminal::{nanoseconds, size, table};
 
-/// Of one size.
+/// The crossover of one size.
 #[derive(Serialize)]
 pub struct Crossover {
     bytes: u64,
-    /// `None`: up to the most nodes something else is ahead.
+    /// The number of nodes from which on the first side is ahead; `None` if something else is ahead
+    /// up to the most nodes.
     from_nodes: Option<u32>,
-    /// There, or at the most nodes.
+    /// The number of nodes at which the times below are predicted: where multicast gets ahead, or
+    /// else the most nodes.
     nodes: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     multicast: Option<Side>,
-    /// In its place where the collective has no multicast: what is the fastest of the most nodes.
+    /// The fastest algorithm at the most nodes, where the collective has no multicast.
     #[serde(skip_serializing_if = "Option::is_none")]
     fastest: Option<Side>,
     other: Option<Side>,
 }
 
 impl Crossover {
-    /// There are two to compare.
+    /// True if there are two sides to compare.
     pub fn has_both(&self) -> bool {
         self.first().is_some() && self.other.is_some()
     }

@@ -18,7 +18,7 @@ use crate::terminal::{nanoseconds, paragraph, table};
 /// Forms that differ by less from what was measured say the same, as in Table 4.2.
 const CLOSE: f64 = 0.05;
 
-/// Of a size, the fastest with each way between nodes.
+/// The predictions of a size: the fastest with each way between nodes.
 #[derive(Serialize)]
 pub struct Levels {
     bytes: u64,
@@ -32,9 +32,9 @@ struct Row {
     form: &'static str,
     equation: &'static str,
     time_us: f64,
-    /// What the nodes take among themselves.
+    /// The time that the nodes take among themselves.
     between_us: f64,
-    /// Before that on a node, of an allgather.
+    /// The time before that on a node, for an allgather.
     before_us: f64,
     forms: Vec<ByForm>,
 }
@@ -64,7 +64,8 @@ pub fn levels(
     Ok(sizes.iter().map(of).collect())
 }
 
-/// What is missing, and who learns it.
+/// A sentence on what is missing for a prediction, and how to measure it; empty where there are no
+/// two levels.
 pub fn nothing(collective: Collective, why: NotMixed) -> String {
     match why {
         NotMixed::OneLevel => String::new(),
@@ -109,7 +110,8 @@ impl Row {
     }
 }
 
-/// Of each size the best by all forms, with a mark at the one that is used; of all ways between nodes, if all are asked for.
+/// The table of the predictions. For each size the best one by all forms, with a mark at the form
+/// that is used; for all ways between nodes if `all`.
 pub fn text(levels: &[Levels], all: bool) -> String {
     let mut rows = Vec::new();
     for Levels { bytes, predictions } in levels {
@@ -142,14 +144,15 @@ pub struct Entry {
     collective: &'static str,
     variant: String,
     bytes: u64,
-    /// The same for a matrix: the algorithm between nodes.
+    /// The algorithm between nodes; entries of a collective and size with the same one make up a
+    /// matrix.
     tree: &'static str,
     segment: u64,
     overlap: u64,
     measured_us: f64,
-    /// Of the nodes among themselves.
+    /// The time of the nodes among themselves.
     between_us: f64,
-    /// Else it is predicted.
+    /// True if the time of the nodes among themselves was measured; else it is predicted.
     between_is_measured: bool,
     /// `predicted / measured - 1`, by equation.
     errors: Vec<ErrorOf>,
@@ -158,11 +161,11 @@ pub struct Entry {
     error: f64,
     /// All of these are close.
     all_are_close: bool,
-    /// What the parameters speak for.
+    /// The form that the parameters speak for.
     used: &'static str,
 }
 
-/// How far a form is off.
+/// The error of a form.
 #[derive(Debug, Serialize)]
 struct ErrorOf {
     equation: &'static str,

@@ -24,7 +24,7 @@ const SYMBOLS: [(&str, &str); CURVE_NAMES.len()] = [
     ("parameterized", "t_recv(m)"),
 ];
 
-/// Where the times come from, under the table that they fill.
+/// The origin of each column of times, for below the table.
 const SOURCES: [(&str, &str); 5] = [
     ("SCHEDULE", "all messages of the schedules followed, the ranks where they are"),
     (
@@ -36,7 +36,7 @@ const SOURCES: [(&str, &str); 5] = [
     ("T_HOLD", "from t_hold(m) and t_end(m) (Nupairoj 1998, Table 4.2; opt-tree: 4.3)"),
 ];
 
-/// The same of other collectives than the broadcast.
+/// The origins for collectives other than the broadcast.
 const SOURCES_OF_OTHERS: [(&str, &str); 2] = [
     SOURCES[0],
     ("HOCKNEY", "rounds alpha + bytes beta + combined bytes gamma (Thakur et al. 2005, 3 and 4)"),
@@ -49,7 +49,7 @@ pub struct Models<'a> {
     collective: Option<&'static str>,
     measured: Measured<'a>,
     classes: Vec<Class>,
-    /// Where ranks were given.
+    /// The closed forms, where ranks were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_forms: Option<Forms>,
 }
@@ -120,7 +120,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// One JSON object.
+    /// The models as a JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -143,7 +143,7 @@ impl<'a> Models<'a> {
         text
     }
 
-    /// What of it is told of a collective.
+    /// The table of the closed forms of a collective; empty where no ranks were given.
     pub fn closed_forms(&self) -> String {
         let Some(forms) = &self.closed_forms else { return String::new() };
         let ranks = count(forms.ranks, "rank", "ranks");
@@ -164,7 +164,7 @@ impl<'a> Models<'a> {
     }
 }
 
-/// What a class says of segments.
+/// A sentence on the segments that are cheap by a class of links.
 pub fn cheap_segments(segment: u64) -> String {
     format!("segments of {} and more cost at most 10 % over one long message", size(segment))
 }

@@ -1,4 +1,4 @@
-//! From options to ranks on hosts.
+//! The placement of ranks on hosts, from options.
 
 use std::path::Path;
 
@@ -14,20 +14,20 @@ pub const MAX_RANKS: u32 = 1 << 20;
 /// Options that do not say where ranks are, or say it in two ways.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// Nothing says how many.
+    /// No option says how many ranks there are.
     #[error("expected --ranks, --hosts or --topology, which say how many ranks there are")]
     Nothing,
-    /// No or too many ranks.
+    /// The number of ranks is 0, or too large.
     #[error("--ranks {0}: expected 1 to {MAX_RANKS}")]
     Ranks(usize),
-    /// More ranks than places.
+    /// The hosts have fewer places than there are ranks.
     #[error("{ranks} ranks with {per_host} on each host need more hosts than the {hosts} of the topology")]
     TooFewHosts {
         /// Ranks that are wanted.
         ranks: usize,
-        /// On each host.
+        /// The ranks on each host.
         per_host: usize,
-        /// In the topology.
+        /// The number of hosts in the topology.
         hosts: usize,
     },
     /// A topology without hosts.
@@ -35,7 +35,8 @@ pub enum PlaceError {
     NoHosts,
 }
 
-/// Where the ranks are: on the hosts in their order, or on those of the topology, or each on a host of its own.
+/// Places the ranks: on the hosts in their order, or on those of the topology, or each on a host of
+/// its own.
 pub fn placed(
     topology: Option<&Path>,
     hosts: Option<&str>,

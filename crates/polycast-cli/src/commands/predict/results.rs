@@ -1,4 +1,5 @@
-//! What `polycast bench --json` has written: a line with the environment, then a line per size and variant.
+//! The results that `polycast bench --json` has written: a line with the environment, then a line
+//! per size and variant.
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
@@ -11,9 +12,9 @@ use crate::bench::operation::Operation;
 /// Measured times that a prediction can be held against, and where they were measured.
 #[derive(Debug)]
 pub struct Results {
-    /// As for `--hosts`, in the order of the ranks.
+    /// The hosts as for `--hosts`, in the order of the ranks.
     pub hosts: String,
-    /// In the order of the file.
+    /// The points, in the order of the file.
     pub points: Vec<Measured>,
 }
 
@@ -23,12 +24,12 @@ pub struct Measured {
     /// The operation; of older files a broadcast.
     #[serde(default = "broadcast")]
     collective: String,
-    /// The same, when it is known.
+    /// The operation that `collective` names, if it is known.
     #[serde(skip)]
     pub operation: Operation,
-    /// What served it.
+    /// The name of the variant that served the calls.
     pub variant: String,
-    /// The same, if it is an algorithm.
+    /// The algorithm that `variant` names, if it names one.
     #[serde(skip)]
     pub algorithm: Option<Algorithm>,
     /// Ranks of the communicator; of older files all.
@@ -40,9 +41,9 @@ pub struct Measured {
     pub root: String,
     /// Median of the completion in µs.
     pub median_us: Option<f64>,
-    /// Its 95 % interval.
+    /// The lower end of the median's 95 % interval.
     pub ci_low_us: Option<f64>,
-    /// Its upper end.
+    /// The upper end of that interval.
     pub ci_high_us: Option<f64>,
 }
 
@@ -51,7 +52,7 @@ fn broadcast() -> String {
 }
 
 impl Measured {
-    /// Whose algorithms served it.
+    /// The collective whose algorithms served the calls.
     pub fn collective(&self) -> Collective {
         self.operation.collective()
     }
@@ -61,7 +62,8 @@ impl Measured {
         Bytes(self.operation.block_bytes(self.bytes, ranks))
     }
 
-    /// What algorithm it is, of which operation: `false` if nobody knows the operation.
+    /// Reads the operation and the algorithm from their names; `false` if nobody knows the
+    /// operation.
     fn find_names(&mut self) -> bool {
         let Some(known) = Operation::ALL.into_iter().find(|known| known.name() == self.collective) else {
             return false;

@@ -13,16 +13,16 @@ use super::models::cheap_segments;
 use crate::terminal::{count, nanoseconds, paragraph, size, table};
 use crate::times::Times;
 
-/// What a page says.
+/// The contents of a page.
 pub struct Page<'a> {
     pub collective: Collective,
     pub parameters: &'a Parameters,
     pub placed: &'a Placed,
     pub predictor: &'a Predictor,
     pub comparisons: &'a [Comparison],
-    /// So many of a size are for people; JSON has all.
+    /// The most rows for a size, for people; JSON has all.
     pub most_rows: usize,
-    /// The same on two levels, or why there is nothing.
+    /// The predictions on two levels, or a sentence on why there are none.
     pub levels: Result<Vec<Levels>, String>,
 }
 
@@ -33,10 +33,11 @@ struct Answer<'a> {
     root: u32,
     measured: Measured<'a>,
     sizes: Vec<Size>,
-    /// The same on two levels, where nodes have several ranks and the parameters know what they share.
+    /// The predictions on two levels, where nodes have several ranks and the parameters know what
+    /// they share.
     #[serde(skip_serializing_if = "Option::is_none")]
     two_level: Option<&'a [Levels]>,
-    /// Why there are none, although there are two levels.
+    /// A sentence on why there are no such predictions, although there are two levels.
     #[serde(skip_serializing_if = "Option::is_none")]
     two_level_missing: Option<&'a str>,
 }
@@ -59,13 +60,13 @@ struct Size {
 struct Row {
     algorithm: String,
     time_us: f64,
-    /// Until the first segment is with the rank that is last.
+    /// The time until the first segment is with the rank that is last.
     fill_us: Option<f64>,
-    /// Between segments there.
+    /// The time between segments at that rank.
     interval_us: Option<f64>,
     segments: Option<u64>,
     bottleneck: Option<String>,
-    /// What the tree is planned for.
+    /// The times that the tree is planned for.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Times>,
 }
@@ -79,7 +80,7 @@ impl Page<'_> {
         }
     }
 
-    /// What a tree is planned for, if it is planned for the times of messages.
+    /// The times that a tree is planned for, if it is planned for the times of messages.
     fn times(&self, predicted: &Predicted, bytes: Bytes) -> Option<Times> {
         self.predictor.made_for(&predicted.algorithm, bytes).map(Times::from)
     }
@@ -97,7 +98,7 @@ impl Page<'_> {
         }
     }
 
-    /// One JSON object.
+    /// The page as a JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
         let measured = self.parameters.measured();
         let sizes = self.comparisons.iter().map(|comparison| Size {
@@ -169,7 +170,7 @@ impl Page<'_> {
         text
     }
 
-    /// By whose word the trees are planned that are planned for the times of messages, as far as they are shown; each once.
+    /// Notes on the origin of the times for which the shown trees are planned; each note once.
     fn notes_on_times(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for comparison in self.comparisons {
@@ -186,7 +187,8 @@ impl Page<'_> {
         notes
     }
 
-    /// From which segments and messages on pipelines pay (Patarasuk et al. 2008, §5.4).
+    /// A sentence on the segments and messages from which on pipelines pay (Patarasuk et al. 2008,
+    /// §5.4).
     fn rule_of_thumb(&self) -> String {
         let network = self.predictor.network();
         let segment = efficient_segment(network.parameters(self.predictor.usual_class()));

@@ -53,7 +53,7 @@ pub fn write(form: Form, variables: &Variables) -> Result<String, FormError> {
     Ok(line + "\n")
 }
 
-/// What a command line looks like that takes this form.
+/// An example of a command line that takes this form; `None` for JSON.
 pub fn example(form: Form) -> Option<&'static str> {
     match form {
         Form::Words => Some("srun … env $(polycast run --print-env) ./a.out"),

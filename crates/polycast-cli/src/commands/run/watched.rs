@@ -13,10 +13,10 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-/// What ranks write who answer the question for a report.
+/// The words by which ranks answer the question for a report.
 const ANSWERS: [&[u8]; 2] = [b"polycast: report: ", b"; the stock MPI serves every call"];
 
-/// Where no pidfd is to be had.
+/// The time between two looks at the launcher where no pidfd is to be had.
 const LOOK_MS: i64 = 50;
 
 /// Runs a launcher to its end, which signals reach as if it had taken this process over: how it ended, and whether ranks have reported.
@@ -65,7 +65,8 @@ fn look(child: &mut Child, mut stderr: ChildStderr) -> io::Result<bool> {
     }
 }
 
-/// All that is there; whether it was the last. What nobody reads here is still looked at.
+/// Hands on all that is there; returns whether it was the last. What nobody reads here is still
+/// looked at.
 fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
     let mut bytes = [0; 64 * 1024];
     loop {
@@ -82,7 +83,7 @@ fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
     }
 }
 
-/// Looks for answers in bytes that come in pieces.
+/// The search for answers in bytes that come in pieces.
 #[derive(Default)]
 struct Answer {
     came: bool,

@@ -1,4 +1,5 @@
-//! What the nodes of `simulate --scaling` and `--collective` are joined by: a cluster of round numbers, or one of the user's own.
+//! The network of the nodes of `simulate --scaling` and `--collective`: a cluster of round numbers,
+//! or one of the user's own.
 
 use std::path::PathBuf;
 
@@ -63,7 +64,7 @@ impl Args {
     }
 }
 
-/// By the times of messages between hosts of one switch.
+/// The cluster of a parameter file, by the times of messages between hosts of one switch.
 fn measured(file: &std::path::Path) -> Result<Cluster, Box<dyn std::error::Error>> {
     let input = Input::read(file, FileKind::Parameters)?;
     let parameters = Parameters::parse_all(&input.text, &input.name)?;
@@ -91,7 +92,8 @@ fn measured(file: &std::path::Path) -> Result<Cluster, Box<dyn std::error::Error
     Ok(cluster)
 }
 
-/// In the terms of LogGP, for people: `G = 8 ns per byte (1000 Mb/s), o = 5.00 µs, L = 25.0 µs`.
+/// The cluster in the terms of LogGP, for people: `G = 8 ns per byte (1000 Mb/s), o = 5.00 µs, L =
+/// 25.0 µs`.
 pub fn told(cluster: &Cluster) -> String {
     let hardware = &cluster.hardware;
     let megabits = (8e3 / hardware.ns_per_byte).round();
@@ -103,7 +105,7 @@ pub fn told(cluster: &Cluster) -> String {
     )
 }
 
-/// What stands under the title of a picture.
+/// The line under the title of a picture.
 pub fn note(cluster: &Cluster) -> String {
     format!("Simulated by polycast {}: {}", env!("CARGO_PKG_VERSION"), told(cluster))
 }

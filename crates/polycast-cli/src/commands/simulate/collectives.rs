@@ -18,7 +18,7 @@ use crate::commands::{Outcome, print, print_json, write_file};
 use crate::terminal::{nanoseconds, table};
 
 const BYTES: &[Bytes] = &[Bytes(64 << 10)];
-/// Of what is combined: a number of 64 bits, as `polycast bench` has them.
+/// The size of an element to combine: a number of 64 bits, as `polycast bench` has them.
 const ELEMENT: NonZeroU64 = NonZeroU64::new(8).unwrap();
 
 /// Runs `polycast simulate --collective`.
@@ -139,7 +139,8 @@ fn call(collective: Collective, ranks: u32, bytes: Bytes) -> Result<Call, String
     Ok(call)
 }
 
-/// What the busiest link must carry, whatever the algorithm, and how long that takes: the link of a host, or one between switches.
+/// The bytes that the busiest link must carry, whatever the algorithm, and the time for that in
+/// nanoseconds. The link is that of a host, or one between switches.
 fn wire(call: &Call, placed: &Placed, network: &Network) -> (u64, f64) {
     let contract = Contract { call: *call };
     let largest = contract.size(call.root, Buffer::Input).max(contract.size(call.root, Buffer::Output));

@@ -48,7 +48,7 @@ pub fn of_collective(collective: &str, objects: &[Value], note: String) -> Chart
     chart
 }
 
-/// One picture for all sizes.
+/// A single picture for all sizes.
 pub fn of_scaling(completions: &[Value], note: String) -> Result<Chart, String> {
     let mut charts = scaling::charts(completions, vec![note])?;
     if charts.len() == 1 {

@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a job's traces tell.
+/// The calls that a job's traces recorded, read from a file.
 fn recorded(file: &Path) -> Result<Arc<[RecordedCall]>, String> {
     let wrong = |error: &dyn Display| format!("--arrival {}: {error}", file.display());
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;

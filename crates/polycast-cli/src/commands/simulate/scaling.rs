@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hidden by itself where standard error is no terminal.
+/// A progress bar, which hides itself where standard error is no terminal.
 fn progress(rows: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
     let progress = ProgressBar::with_draw_target(Some(rows as u64), ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos}/{len}  {elapsed}")?);

@@ -22,7 +22,7 @@ use crate::numbers::{percentage, whole};
 /// Bytes and units of time with which nothing overflows.
 const LIMIT: u64 = 1 << 50;
 
-/// What changes nothing but on these networks.
+/// The options that change something only on these networks.
 pub const OPTIONS: [&str; 14] = [
     "tree",
     "group",
@@ -112,12 +112,12 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
-/// `all` of the thesis, or one.
+/// The figures to simulate: all of the thesis, or one.
 #[derive(Clone, Copy)]
 pub enum Figures {
     All,
     One(&'static Figure),
-    /// Of those who measured multicast.
+    /// A figure of those who measured multicast.
     Told(&'static Published),
 }
 
@@ -137,12 +137,12 @@ pub fn run(args: &super::Args) -> Outcome {
 }
 
 impl Args {
-    /// Whether wormhole networks are what is simulated.
+    /// True if wormhole networks are what is simulated.
     pub fn is_asked(&self) -> bool {
         self.network().is_some() || !self.figure.is_empty()
     }
 
-    /// Whether means are coarse, which a picture has to say.
+    /// True if means are coarse, which a picture has to say.
     fn is_quick(&self) -> bool {
         self.quick
     }

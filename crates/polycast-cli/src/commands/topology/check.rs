@@ -45,20 +45,20 @@ pub fn run(args: &Args) -> Outcome {
 struct Report {
     file: String,
     mistakes: Vec<Finding>,
-    /// What keeps the description from being a tree.
+    /// The findings that keep the description from being a tree.
     warnings: Vec<Finding>,
-    /// What was found, if a job can use it.
+    /// The topology that was found, if a job can use it.
     topology: Option<String>,
-    /// What was assumed and what is left out.
+    /// Notes on what was assumed, and what is left out.
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Finding {
-    /// From 1; 0 for the file as a whole.
+    /// The line's number, counted from 1; 0 for the file as a whole.
     line: usize,
     text: String,
-    /// As compilers print it: file, line, text.
+    /// The finding as compilers print theirs: file, line, text.
     #[serde(skip)]
     printed: String,
 }

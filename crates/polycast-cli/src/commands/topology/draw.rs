@@ -56,7 +56,7 @@ fn alike<'a>(topology: &'a Topology, hosts: &[usize]) -> Vec<(Link, Vec<&'a str>
         .collect()
 }
 
-/// What is known of a link, with two spaces before it.
+/// The rate and latency of a link as far as they are known, each with two spaces before it.
 fn link_text(link: Link) -> String {
     let rate = link.rate.map_or(String::new(), |rate| format!("  {rate}"));
     let latency = link.latency.map_or(String::new(), |latency| format!("  {latency}"));

@@ -20,18 +20,18 @@ pub enum InputError {
         /// The system's reason.
         source: io::Error,
     },
-    /// It is something else.
+    /// The contents are not what was expected.
     #[error("{name}: {problem}")]
     Wrong {
         /// The file.
         name: String,
-        /// What was expected and what was found.
+        /// The problem: what was expected and what was found.
         problem: String,
     },
 }
 
 impl InputError {
-    /// What happened at `path`.
+    /// The error for a failure to read `path`.
     pub fn new(path: &Path, source: io::Error) -> InputError {
         InputError::Unreadable { path: path.to_owned(), source }
     }

@@ -11,7 +11,7 @@ use crate::terminal::{nanoseconds, paragraph, table};
 const LEGEND: &str = "LOAD: messages per segment over the busiest link. CONTEND: pairs of messages that share a \
                       link. TIME: estimated by the links alone. Hosts only: the job does not know the switches.";
 
-/// The table, or one JSON object.
+/// The comparison as a table, or as a JSON object.
 pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
     let plan = |(name, knows): (&str, _)| {
         let algorithm: Algorithm = name.parse().map_err(|error| format!("{error}"))?;

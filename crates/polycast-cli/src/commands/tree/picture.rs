@@ -13,16 +13,16 @@ use super::report::Report;
 use crate::picture::words;
 use layout::{Frame, Layout, RANK_RADIUS, layout};
 
-/// More could not be told apart on any screen.
+/// The most ranks of a picture: more could not be told apart on any screen.
 const MAX_RANKS: u32 = 4096;
 
 /// Blue and vermillion of Okabe and Ito: people with any colour vision tell them apart.
 const QUIET: &str = "#0072b2";
 const DISTURBED: &str = "#d55e00";
 const FONT: f64 = 13.0;
-/// Beside the caption.
+/// The margin beside the caption.
 const MARGIN: i32 = 30;
-/// From one line of the caption to the next.
+/// The distance between two lines of the caption.
 const LINE: i32 = 20;
 
 /// Draws a tree.
@@ -88,7 +88,7 @@ fn above(planned: &Planned, layout: &Layout, switch: usize) -> Option<Frame> {
     layout.switches.iter().find(|(index, _)| *index == parent).map(|(_, frame)| *frame)
 }
 
-/// Down to a switch, and up from it.
+/// The directed edges down to a switch, and up from it.
 fn directions(switch: usize) -> [Edge; 2] {
     [false, true].map(|is_up| Edge { node: switch, is_up })
 }
@@ -181,10 +181,11 @@ fn arrow(from: (i32, i32), to: (i32, i32), ranks: &[(i32, i32)]) -> Data {
 
 /// Bends of arrows to their left, the usual one first.
 const BENDS: [f64; 5] = [0.16, -0.16, 0.3, -0.3, 0.02];
-/// Of more ranks it would take long to find out who is in the way of whom.
+/// The most ranks with which several bends of an arrow are tried: with more it would take long to
+/// find out which circles are in its way.
 const MAX_TRIED: usize = 512;
 
-/// How much of an arrow lies behind circles that it does not join, in twentieths.
+/// The part of an arrow that lies behind circles which it does not join, in twentieths.
 fn hidden(from: (i32, i32), control: (f64, f64), to: (i32, i32), ranks: &[(i32, i32)]) -> usize {
     let others: Vec<&(i32, i32)> = ranks.iter().filter(|rank| **rank != from && **rank != to).collect();
     let is_hidden = |step: &i32| {
@@ -223,7 +224,7 @@ fn ranks_of(planned: &Planned, layout: &Layout) -> Group {
     group
 }
 
-/// What the picture says in words, below it, in lines of this width; and how high it is.
+/// The words below the picture, in lines of this width, and their height.
 fn caption(planned: &Planned, layout: &Layout, width: f64) -> (Group, i32) {
     let top = layout.height;
     let report = Report::new(planned);
@@ -253,7 +254,7 @@ fn caption(planned: &Planned, layout: &Layout, width: f64) -> (Group, i32) {
 
 const HOW_OFTEN: &str =
     "↓3 ↑0: the link above a switch carries each segment three times down to it, and never up.";
-/// How much wider bold letters are.
+/// The width of bold letters, relative to plain ones.
 const BOLD: f64 = 1.1;
 
 #[cfg(test)]

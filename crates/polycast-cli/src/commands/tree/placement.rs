@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use polycast_core::topology::Topology;
 
-/// Which hosts get which ranks.
+/// The way in which ranks are placed on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Hosts in the order of their names, each filled before the next.

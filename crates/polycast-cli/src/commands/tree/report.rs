@@ -1,4 +1,4 @@
-//! What is said of a tree, the same for people and programs.
+//! The report on a tree, with the same facts for people and for programs.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub struct Report<'a> {
     /// Switches with hosts of these ranks.
     switches: usize,
     pub height: u32,
-    /// What no binary tree is lower than.
+    /// The height of the complete binary tree over these ranks: no binary tree is lower.
     complete_binary_height: u32,
     /// The most children of a rank.
     pub degree: u32,
@@ -30,12 +30,12 @@ pub struct Report<'a> {
     pub busiest_link: Option<BusiestLink>,
     message_bytes: u64,
     segment_bytes: u64,
-    /// By the links alone.
+    /// The time until the last rank has the whole message, by the links alone, in nanoseconds.
     pub estimated_time_ns: u64,
-    /// What the tree is planned for.
+    /// The times that the tree is planned for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<&'a Times>,
-    /// By rank.
+    /// The tree, rank by rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Place>>,
 }
@@ -92,7 +92,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The same with all parents and children.
+    /// Adds the parents and children of all ranks to the report.
     pub fn with_tree(self, planned: &Planned) -> Report<'a> {
         let placed = &planned.scene.placed;
         let place = |(rank, host): (Rank, &usize)| Place {
@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         Report { tree: Some(tree), ..self }
     }
 
-    /// For people.
+    /// The report for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", paragraph(&self.heading()));
         let mut line = |name: &str, value: String| {
@@ -128,18 +128,18 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// What the numbers are of.
+    /// The subject of the numbers: the tree's shape, and its place.
     pub fn heading(&self) -> String {
         let (shape, place) = (&self.shape, self.place());
         format!("{shape} {place}")
     }
 
-    /// What is sent.
+    /// The sizes of the message and its segments.
     pub fn sizes(&self) -> String {
         format!("{} in segments of {}", Bytes(self.message_bytes), Bytes(self.segment_bytes))
     }
 
-    /// From where to whom.
+    /// The place of the tree: its root, ranks, hosts and switches.
     pub fn place(&self) -> String {
         let Report { root, ranks, hosts, switches, .. } = self;
         format!(
@@ -162,7 +162,7 @@ impl BusiestLink {
         format!("{} → {}", self.from, self.to)
     }
 
-    /// Messages over it for each segment.
+    /// The number of messages over the edge for each segment.
     pub fn messages(&self) -> u32 {
         self.messages
     }

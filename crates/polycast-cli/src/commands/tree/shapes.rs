@@ -1,4 +1,4 @@
-//! From the name of an algorithm to its tree, as a job would make it.
+//! The tree of an algorithm, as a job would make it.
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Call;
@@ -8,16 +8,17 @@ use polycast_core::units::Bytes;
 use super::Scene;
 use crate::times::{self, Times};
 
-/// What a job knows of the network.
+/// A job's knowledge of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
-    /// Which ranks share a host.
+    /// Knowledge of which ranks share a host.
     Hosts,
     /// The switches too.
     Topology,
 }
 
-/// What is compared: trees that do not know the switches, as other libraries make them, then those that do.
+/// The trees that are compared: those that do not know the switches, as other libraries make them,
+/// then those that do.
 pub const COMPARED: [(&str, Knowledge); 13] = [
     ("flat", Knowledge::Hosts),
     ("chain", Knowledge::Hosts),
@@ -35,7 +36,7 @@ pub const COMPARED: [(&str, Knowledge); 13] = [
 ];
 
 impl Knowledge {
-    /// For a column of a table.
+    /// The knowledge in words, for a column of a table.
     pub fn name(self) -> &'static str {
         match self {
             Knowledge::Hosts => "hosts",

@@ -56,7 +56,7 @@ pub struct Args {
     json: bool,
 }
 
-/// How switches are linked at random.
+/// The way in which switches are linked at random.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Wiring {
@@ -69,7 +69,7 @@ enum Wiring {
 struct Study {
     seed: u64,
     topologies: u32,
-    /// In all trees together; the trees are made so that it is 0.
+    /// The contending pairs of all trees together; the trees are made so that there are 0.
     contending_pairs: u64,
     clusters: Vec<Clusters>,
 }
@@ -85,7 +85,7 @@ struct Clusters {
     mean_height: f64,
     least_height: u32,
     greatest_height: u32,
-    /// Of the mean height to the complete binary tree's.
+    /// The ratio of the mean height to the complete binary tree's height.
     ratio: f64,
 }
 

@@ -14,7 +14,7 @@ use polycast_core::units::Rank;
 
 use super::Planned;
 
-/// Where a line is broken, in characters.
+/// The width at which a line is broken, in characters.
 const LINE_WIDTH: usize = 100;
 
 /// Draws the whole tree, children in the order in which they are sent to.
@@ -41,9 +41,9 @@ pub fn draw(planned: &Planned) -> String {
 /// A subtree that is still to be drawn.
 struct Branch {
     rank: Rank,
-    /// What stands before it on its line.
+    /// The text before the rank on its line.
     lead: String,
-    /// What stands before all that is below it.
+    /// The text before all that is below the rank.
     indent: String,
 }
 

@@ -4,18 +4,19 @@ use polycast_core::topology::{Edge, Paths, Placed};
 use polycast_core::tree::PlannedTree;
 use polycast_core::units::Rank;
 
-/// Which messages of a tree go over which directed edges of the network.
+/// The messages of a tree over each directed edge of the network.
 pub struct Traffic {
-    /// Edges without messages are left out.
+    /// The messages by edge; edges without messages are left out.
     on_edge: BTreeMap<Edge, Messages>,
 }
 
 /// The messages over one directed edge, one per segment.
 #[derive(Default)]
 pub struct Messages {
-    /// How many.
+    /// The number of messages.
     pub count: u32,
-    /// Senders without repetition; they come one after the other, so that the last one is enough to tell a new one.
+    /// The number of different senders. Messages of one sender come one after the other, so that
+    /// the last sender is enough to tell a new one.
     senders: u32,
     last_sender: Option<Rank>,
 }
@@ -40,7 +41,7 @@ impl Traffic {
         self.on_edge.iter().map(|(edge, messages)| (*edge, messages))
     }
 
-    /// How many messages go over an edge.
+    /// The number of messages over an edge.
     pub fn count(&self, edge: Edge) -> u32 {
         self.on_edge.get(&edge).map_or(0, |messages| messages.count)
     }

@@ -1,4 +1,5 @@
-//! What is measured before the search: messages between hosts, and what ranks of one share, with little time. It leaves out what cannot win.
+//! The measurement before the search: messages between hosts, and sharing among ranks of a host, with
+//! little time. It leaves out ways that cannot win.
 //!
 //! ```text
 //!   --params FILE ───────────────────────┐
@@ -36,30 +37,31 @@ use crate::network::Variables;
 use crate::settings::{PARAMETERS, ReadError, TOPOLOGY, read_parameters, read_topology};
 use crate::terminal::nanoseconds;
 
-/// Of the budget it takes this part; the step that is under way is not cut short.
+/// The divisor of the budget for this part: a twentieth. The step that is under way is not cut
+/// short.
 const PART_OF_BUDGET: u32 = 20;
-/// With less than this for it nothing is measured.
+/// The least time for which measuring is worth it: with less nothing is measured.
 const LEAST: Duration = Duration::from_secs(2);
 /// Messages that are measured, as far as the network is fast enough for the larger ones.
 const MESSAGES: [u64; 5] = [1, 1 << 10, 8 << 10, 64 << 10, 512 << 10];
-/// Shorter ones do not tell the rate.
+/// The size in bytes below which messages do not tell the rate.
 const TELLS_RATE: u64 = 8 << 10;
-/// What ranks of a host share.
+/// The sizes, in bytes, that ranks of a host share.
 const SHARED: [u64; 4] = [1 << 10, 16 << 10, 128 << 10, 1 << 20];
-/// What a short message takes in a lab where nothing was measured.
+/// The latency of a short message in a lab where nothing was measured.
 const LAB_LATENCY: Nanos = Nanos::from_micros(50);
 
-/// Where it is measured.
+/// The measurement before the search, with all that it needs.
 pub(super) struct Beforehand<'a> {
     pub args: &'a Args,
     pub mpi: &'a Mpi,
     pub program: &'a Path,
-    /// Of the ranks.
+    /// The variables of the ranks.
     pub variables: &'a Variables,
     pub interrupted: &'a Arc<AtomicBool>,
 }
 
-/// What is known of the network of all hosts.
+/// The knowledge of the network of all hosts.
 pub(super) struct KnownNetwork {
     parameters: Option<Parameters>,
     topology: Option<Topology>,
@@ -80,7 +82,8 @@ fn value<'a>(variables: &'a Variables, of: &str) -> Option<&'a Path> {
 }
 
 impl Beforehand<'_> {
-    /// What stands in the way of measuring is said; then more ways are tried.
+    /// Reads the parameters, or measures them. If something stands in the way of measuring, that is
+    /// said, and the search tries more ways.
     pub fn network(
         &self,
         target: &mut JobTarget,
@@ -200,7 +203,7 @@ impl Beforehand<'_> {
 }
 
 impl KnownNetwork {
-    /// For the hosts that a job uses now.
+    /// The predictions for the hosts that a job uses now.
     pub fn known(&self, target: &JobTarget, shape: CommunicatorShape) -> Option<Known> {
         let Some(parameters) = &self.parameters else {
             let rate = target.lab()?.plan().slowest_rate().to_string().parse().ok();
@@ -215,8 +218,9 @@ impl KnownNetwork {
     }
 }
 
-/// Of each class what the shortest message takes, the rate of long ones, and which size takes as long at that rate: from there on the rate
-/// counts, not the latency. And what a node takes to share.
+/// A sentence on the parameters. For each class: the time of the shortest message, the rate of long
+/// ones, and the size that takes as long at that rate as the shortest one takes: from there on the
+/// rate counts, not the latency. Then what a node takes to share.
 fn told(parameters: &Parameters) -> String {
     let class = |(class, of): (LinkClass, &ClassParameters)| {
         let (latency_ns, long) = (of.end_ns(1), of.gap.points().last().expect("a curve has points"));

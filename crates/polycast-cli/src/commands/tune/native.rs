@@ -22,7 +22,7 @@ use crate::terminal::{nanoseconds, paragraph};
 use crate::usage::wrong;
 use std::process::ExitCode;
 
-/// Those that may win are measured for so many times as long.
+/// The factor of time for the second round, which measures only algorithms that may win.
 const LONGER: u32 = 4;
 
 /// Measures, and writes the file.
@@ -102,14 +102,14 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
     Ok(if measuring.interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
-/// What MPICH decides by itself, as its library has it that a program is linked with.
+/// The decision tree of the MPICH library that `program` is linked with.
 pub fn own_tree(program: &Path, variables: &[(String, String)]) -> Result<Tree, Box<dyn Error>> {
     let library = mapped_mpi(program, variables)?
         .ok_or_else(|| format!("{}: expected a program of MPICH, found none", program.display()))?;
     Ok(Tree::of_library(&library)?)
 }
 
-/// The same, but for these ranks.
+/// The text of `tree` with the decisions for communicators of `ranks` ranks replaced by `rules`.
 pub fn in_its_tree(mut tree: Tree, ranks: u32, rules: &Rules) -> Result<String, String> {
     for (collective, rules) in rules.of_ranks(ranks) {
         tree.graft(collective, ranks, rules)?;

@@ -21,7 +21,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 use crate::tune::{Key, Record, Size, Store};
 
-/// What ways took; nothing for those that cannot be had.
+/// The measured times of ways; `None` for ways that cannot be had.
 type Times = Vec<(Choice, Option<Measured>)>;
 
 /// The search for one collective.
@@ -32,14 +32,15 @@ pub(super) struct Tuning<'a> {
     pub program: &'a Path,
     pub variables: &'a [(String, String)],
     pub shape: CommunicatorShape,
-    /// What leaves out ways that cannot win.
+    /// The predictions that leave out ways which cannot win.
     pub known: Option<&'a Known>,
     pub operation: Operation,
     pub key: Key,
-    /// No race begins later.
+    /// The time after which no race begins.
     pub ends: Option<Instant>,
     pub interrupted: &'a Arc<AtomicBool>,
-    /// Measures on this shape, one task after the other: to start a job of many ranks takes as long as to compare a few ways.
+    /// The job that measures on this shape, one task after the other: to start a job of many ranks
+    /// takes as long as to compare a few ways.
     pub job: &'a RefCell<Option<Dialogue>>,
 }
 
@@ -52,7 +53,7 @@ struct Now {
 }
 
 impl Tuning<'_> {
-    /// Everything that was found, now or earlier, by rising bytes.
+    /// Searches all sizes; returns everything that was found, now or earlier, by rising bytes.
     pub fn run(&self, store: &mut Store) -> Result<Vec<Size>, Box<dyn Error>> {
         let collective = self.operation.collective();
         let sizes = sizes(self.args, self.operation);

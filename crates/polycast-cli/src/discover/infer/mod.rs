@@ -27,18 +27,19 @@ use polycast_core::topology::{Host, Link, Switch, Topology};
 /// Four hosts, all different: is there a link between the first two and the others?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quartet {
-    /// On one side.
+    /// The two hosts on one side.
     pub near: [usize; 2],
-    /// On the other.
+    /// The two hosts on the other side.
     pub far: [usize; 2],
 }
 
-/// How many single answers said that a link is there, and how many said no to the same questions.
+/// The numbers of single answers that said that a link is there, and of those that said no to the
+/// same questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Yes.
+    /// The number of answers that said yes.
     pub yes: usize,
-    /// No.
+    /// The number of answers that said no.
     pub no: usize,
 }
 
@@ -49,10 +50,10 @@ impl Evidence {
     }
 }
 
-/// What was found out.
+/// The result of the inference: the tree of switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inferred {
-    /// For each switch the one above it; one has none.
+    /// For each switch the switch above it; the topmost switch has none.
     pub parent: Vec<Option<usize>>,
     /// For each host its switch.
     pub switch_of: Vec<usize>,
@@ -60,7 +61,7 @@ pub struct Inferred {
     pub evidence: Vec<Evidence>,
     /// For each switch with a link above it, a quartet that this link separates.
     pub witness: Vec<Option<Quartet>>,
-    /// How many answers were needed in all.
+    /// The number of answers that were needed in all.
     pub answers: usize,
 }
 
@@ -85,17 +86,18 @@ impl Inferred {
     }
 }
 
-/// How far two topologies agree on which hosts share a switch.
+/// The agreement of two topologies on which hosts share a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Pairs of hosts that both have.
+    /// The number of pairs of hosts that both topologies have.
     pub pairs: usize,
-    /// Those that are together in one of them and apart in the other.
+    /// The pairs of hosts that are on one switch in one topology and on two in the other.
     pub wrong: Vec<(String, String)>,
 }
 
 impl Agreement {
-    /// Compares. Hosts are taken for the same by their names, whatever their capitals, with or without their domains.
+    /// Compares two topologies. Hosts are taken for the same by their names, whatever their
+    /// capitals, with or without their domains.
     pub fn between(one: &Topology, other: &Topology) -> Agreement {
         let names: Vec<&str> = one.hosts.iter().map(|host| host.name.as_str()).collect();
         let placed = other.place(&names);

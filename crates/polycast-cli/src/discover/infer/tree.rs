@@ -13,17 +13,17 @@ pub(super) struct Tree {
 #[derive(Default)]
 pub(super) struct Node {
     pub hosts: Vec<usize>,
-    /// With what speaks for the link to it, the same at both ends.
+    /// The neighbours of the node, each with what speaks for the link to it, the same at both ends.
     pub neighbours: Vec<(usize, Evidence)>,
 }
 
 impl Tree {
-    /// All hosts on one node.
+    /// A tree with all hosts on one node.
     pub fn of_one_node(hosts: impl IntoIterator<Item = usize>) -> Tree {
         Tree { nodes: vec![Node { hosts: hosts.into_iter().collect(), neighbours: Vec::new() }] }
     }
 
-    /// Some host behind the edge from `from` to `node`.
+    /// Finds a host behind the edge from `from` to `node`; any one of them.
     pub fn host_behind(&self, from: usize, node: usize) -> usize {
         let mut to_visit = vec![(from, node)];
         while let Some((from, node)) = to_visit.pop() {
@@ -51,7 +51,7 @@ impl Tree {
         Some([branches.next()?, branches.next()?])
     }
 
-    /// Where a host is.
+    /// The node that a host is attached to.
     pub fn node_of(&self, host: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.hosts.contains(&host))
     }

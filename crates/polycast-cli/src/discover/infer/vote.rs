@@ -1,9 +1,10 @@
 use super::{Evidence, Quartet};
 
-/// An answer holds when it leads by this many votes.
+/// The number of votes by which an answer must lead to hold.
 const LEAD: usize = 2;
 
-/// After this many votes the majority holds, and a tie is a no: a link is not claimed on doubtful grounds.
+/// The most votes on a question. After them the majority holds, and a tie is a no: a link is not
+/// claimed on doubtful grounds.
 const MAX_ANSWERS: usize = 6;
 
 /// Asks until an answer can be believed: single measurements are wrong now and then.

@@ -4,11 +4,11 @@ use crate::doctor::finding::{Finding, Topic};
 use crate::doctor::message::SocketFacts;
 use crate::doctor::system::System;
 
-/// What polycast asks for.
+/// The size of the receive buffer that polycast asks the kernel for.
 pub const WANTED_BYTES: usize = 4 << 20;
 
-/// What a datagram of a full Ethernet frame occupies in a receive buffer: 4 MiB, which the kernel doubles, held 3,640 of
-/// them (measured on Linux 6.18, veth).
+/// The bytes of a receive buffer that a datagram of a full Ethernet frame occupies: 4 MiB, which
+/// the kernel doubles, held 3,640 of them (measured on Linux 6.18, veth).
 const OCCUPIED_BYTES: usize = 2 * WANTED_BYTES / 3_640;
 
 /// Compares what was granted with what was asked for. The kernel doubles a request to cover its own book-keeping.
@@ -40,7 +40,8 @@ fn send_limit(system: &System) -> Option<Finding> {
     Some(Finding::note(Topic::Buffers, found).with_remedy(remedy("wmem_max")))
 }
 
-/// Room for a few rows of segmented datagrams, 64 KiB each.
+/// The least send buffer without a finding: room for a few rows of segmented datagrams, 64 KiB
+/// each.
 const SEND_BYTES: u64 = 208 << 10;
 
 fn remedy(limit: &str) -> String {

@@ -6,13 +6,13 @@ use polycast_net::Family;
 use crate::doctor::finding::{Finding, Topic};
 use crate::doctor::system::{Listing, System};
 
-/// So many rules of a chain are shown.
+/// The most rules of a chain that are shown.
 const MAX_RULES_SHOWN: usize = 3;
 
 /// The table of all chains of the old iptables.
 const IPTABLES: &str = "iptables";
 
-/// Which way the datagrams of a chain go.
+/// The direction of the datagrams that pass a chain.
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
     In,
@@ -24,9 +24,10 @@ struct Chain {
     /// `inet filter`, or [`IPTABLES`].
     table: String,
     name: String,
-    /// For a chain that the kernel hooks in where datagrams of the interface pass.
+    /// The direction, for a chain that the kernel hooks in where datagrams of the interface pass.
     direction: Option<Direction>,
-    /// Its rules in the words of its tool; `policy drop` if it drops what no rule accepts.
+    /// The rules in the words of the program that lists them; `policy drop` is the last one if the
+    /// chain drops what no rule accepts.
     rules: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether somebody asks who is a member of which group.
+//! The check for a querier: somebody must ask who is a member of which group.
 //!
 //! ```text
 //!   querier ── "who is a member?" every 125 s ──▶ hosts answer ──▶ snooping switches hear it and keep their tables
@@ -22,7 +22,7 @@ use crate::doctor::system::System;
 const QUERY_INTERVAL_SECONDS: u64 = 125;
 const ANSWER_SECONDS: u64 = 10;
 
-/// What a switch vendor calls the cure.
+/// The advice where no querier is heard, with the name that a switch vendor gives to the cure.
 const REMEDY: &str = "ask the network's administrator to enable the IGMP/MLD snooping querier in this VLAN (Cisco: ip igmp snooping \
                       querier), or to disable snooping; on a Linux bridge: ip link set dev BRIDGE type bridge mcast_querier 1";
 
@@ -65,7 +65,7 @@ impl QuerierWatch {
         }
     }
 
-    /// What can be said by now.
+    /// The findings so far.
     pub fn findings(&self, system: &System) -> Vec<Finding> {
         let seconds = self.began.elapsed().as_secs();
         vec![match self.family {

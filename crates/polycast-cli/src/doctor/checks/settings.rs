@@ -1,4 +1,4 @@
-//! What the environment tells polycast about multicast.
+//! The check of the settings about multicast in the environment.
 
 use polycast_core::variables::{BROADCAST, MADCAP, MULTICAST_PROTOCOLS, SWITCH, is_off, is_on};
 pub use polycast_core::variables::{MULTICAST, NET};

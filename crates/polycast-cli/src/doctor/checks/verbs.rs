@@ -8,12 +8,13 @@ use polycast_net::{Group, Interface, Range};
 use crate::doctor::finding::{Finding, Topic};
 use crate::install::Installation;
 
-/// What a member of a group asks for.
+/// The size of the ring of datagrams that a member of a group asks for.
 const RING_BYTES: usize = 4 << 20;
 /// The ring of as many datagrams, with what stands before each.
 const LOCKED_BYTES: u64 = 5 << 20;
 
-/// What has to be known of the host; nothing is said where there is no device and none is asked for.
+/// The findings about the host's InfiniBand and RoCE devices. Empty if there is no device and
+/// `wanted`, the value of a setting, does not ask for one.
 pub fn check(interfaces: &[Interface], wanted: Option<&str>) -> Vec<Finding> {
     let devices = verbs::devices();
     let is_wanted = wanted.is_some_and(|value| value.eq_ignore_ascii_case("verbs"));

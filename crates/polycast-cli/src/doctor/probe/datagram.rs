@@ -12,16 +12,16 @@ pub const HEADER_BYTES: usize = 28;
 
 const MAGIC: [u8; 8] = *b"pcdoctor";
 
-/// What a datagram says.
+/// The header of a probe datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The run of the doctor.
     pub run: u64,
     /// The round of the run.
     pub round: u32,
-    /// Who sent it, counted from 0.
+    /// The sender's number, counted from 0.
     pub sender: u32,
-    /// Its number, counted from 0.
+    /// The datagram's number in its series, counted from 0.
     pub sequence: u32,
 }
 
@@ -51,7 +51,8 @@ pub fn decode(datagram: &[u8]) -> Option<Header> {
     pattern.iter().enumerate().all(is_whole).then_some(header)
 }
 
-/// Neighbouring datagrams and neighbouring bytes differ.
+/// The byte of the pattern at `offset`; it differs between neighbouring datagrams and neighbouring
+/// bytes.
 fn pattern_byte(sequence: u32, offset: usize) -> u8 {
     (sequence as usize).wrapping_mul(7).wrapping_add(offset) as u8
 }

@@ -1,4 +1,4 @@
-//! From who heard whom to what is wrong.
+//! The diagnosis: from who heard whom to what is wrong.
 //!
 //! ```text
 //!   a row is empty       nobody hears h1        what h1 sends is dropped: its firewall, its port of the switch
@@ -15,13 +15,14 @@ use super::matrix::Matrix;
 /// A finding about some of the hosts.
 pub type About = (Vec<usize>, Finding);
 
-/// Above this, loss costs more than some repair.
+/// The loss in percent above which losses cost more than some repair.
 const LOSS_PERCENT_MUCH: f64 = 5.0;
 
-/// Above this, a job may find no multicast: its own probe sends nine datagrams, and of one pair in twenty none arrives.
+/// The loss in percent above which a job may find no multicast: its own probe sends nine datagrams,
+/// and of one pair in twenty none arrives.
 const LOSS_PERCENT_TOO_MUCH: f64 = 72.0;
 
-/// So many pairs are named one by one.
+/// The most pairs that a finding names one by one.
 const MAX_PAIRS_NAMED: usize = 10;
 
 /// Explains the round with full-size datagrams, and the one with small ones if there was one.
@@ -62,7 +63,8 @@ const NETWORK_REMEDY: &str = "ask the network's administrator to enable the IGMP
 const BORDER_REMEDY: &str = "put the hosts into one VLAN: datagrams have a time to live of 1 and do not pass routers; or run the job \
                              within one part";
 
-/// What the silent pairs have in common.
+/// The findings about the pairs between which nothing arrives: what all of these pairs have in
+/// common.
 fn silence(names: &[String], full: &Matrix, silent: &[(usize, usize)]) -> Vec<About> {
     let problem = |hosts: Vec<usize>, found: String, remedy: &str| {
         (hosts, Finding::problem(Topic::Probe, found, remedy))
@@ -228,7 +230,8 @@ pub fn refused(error: &str, datagram_bytes: usize) -> Finding {
     Finding::problem(Topic::Probe, found, remedy)
 }
 
-/// What one host can say about itself; `asked` hosts were to be examined.
+/// The findings about a host that is alone in the probe; `asked` is the number of hosts that were
+/// to be examined.
 pub fn alone(round: &Matrix, asked: usize) -> Vec<Finding> {
     let (sent, heard) = (round.sent(0), round.heard(0, 0).datagrams);
     if sent > 0 && heard == 0 {

@@ -1,18 +1,18 @@
-//! How many datagrams of each host each other host has received in one round.
+//! The numbers of datagrams that each host has received from each other host in a round.
 
 use super::tally::Heard;
 
-/// Hosts are counted from 0.
+/// The counts of a round, from every host to every other. Hosts are counted from 0.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// Datagrams that each host sent.
     sent: Vec<u32>,
-    /// By receiver, then by sender.
+    /// The counts by receiver, then by sender.
     heard: Vec<Vec<Heard>>,
 }
 
 impl Matrix {
-    /// Nobody has sent.
+    /// A matrix of `hosts` hosts before any of them has sent.
     pub fn new(hosts: usize) -> Matrix {
         Matrix { sent: vec![0; hosts], heard: vec![vec![Heard::default(); hosts]; hosts] }
     }
@@ -41,12 +41,12 @@ impl Matrix {
         self.sent[from]
     }
 
-    /// What `to` heard of `from`.
+    /// The datagrams of `from` that `to` heard.
     pub fn heard(&self, from: usize, to: usize) -> Heard {
         self.heard[to][from]
     }
 
-    /// Whether `to` heard nothing of what `from` sent.
+    /// True if `to` heard nothing of what `from` sent.
     pub fn is_silent(&self, from: usize, to: usize) -> bool {
         self.sent[from] > 0 && self.heard(from, to).datagrams == 0
     }
@@ -58,7 +58,7 @@ impl Matrix {
         (sent > 0).then(|| 100.0 * f64::from(lost) / f64::from(sent))
     }
 
-    /// Sender and receiver of all that was sent, in order.
+    /// The pairs of sender and receiver for all that was sent, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let hosts = self.hosts();
         let senders = (0..hosts).filter(|from| self.sent[*from] > 0);

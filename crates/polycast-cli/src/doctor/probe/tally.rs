@@ -1,4 +1,4 @@
-//! What one host hears in one round.
+//! The datagrams that a host hears in a round, counted.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::datagram::{self, Header};
 
 /// The most senders and datagrams of each that are counted: what is beyond has no memory to be counted in.
 pub const MAX_SENDERS: u32 = 1_024;
-/// See [`MAX_SENDERS`].
+/// The most datagrams of a sender that are counted.
 pub const MAX_DATAGRAMS: u32 = 100_000;
 
-/// What was heard of one sender.
+/// The counts of the datagrams that were heard of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
     /// The sender.
@@ -39,7 +39,7 @@ struct Sender {
 }
 
 impl Tally {
-    /// Nothing has been heard.
+    /// A tally of a round in which nothing has been heard yet.
     pub fn new(run: u64, round: u32) -> Tally {
         Tally { run, round, senders: Vec::new(), foreign: 0 }
     }
@@ -89,7 +89,7 @@ impl Tally {
         sender.greatest = sender.greatest.max(header.sequence);
     }
 
-    /// What was received, by sender.
+    /// The counts of all senders that were heard, in the order of their numbers.
     pub fn heard(&self) -> Vec<Heard> {
         let mut heard: Vec<Heard> = self.senders.iter().map(|sender| sender.heard).collect();
         heard.sort_by_key(|heard| heard.sender);

@@ -1,47 +1,48 @@
-//! Which channel stands on which line of the picture of a multicast: by parts of the network, and in those by time.
+//! The lines of channels in the picture of a multicast: by parts of the network, and in those by
+//! time.
 
 use std::collections::BTreeMap;
 
 use polycast_sim::wormhole::{Channel, Topology, Trace};
 
-/// Lines that are looked at one by one. Of more channels, those of a part share lines.
+/// The most lines that are looked at one by one. Of more channels, those of a part share lines.
 const MAX_SINGLE: usize = 64;
 
 /// The lines of all channels that the multicast has held.
 pub struct Lanes {
-    /// From above.
+    /// The parts of the network, from the top of the picture down.
     pub parts: Vec<Part>,
     /// Lines of all parts, their headings included.
     pub rows: usize,
-    /// Whether a line may have several channels.
+    /// True if a line may have several channels.
     pub are_shared: bool,
     row_of: BTreeMap<Channel, usize>,
 }
 
 /// A part of the network.
 pub struct Part {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
     /// The line of its heading.
     pub first: usize,
-    /// Lines of one channel each, with its name.
+    /// The part's lines of one channel each, with its name.
     pub names: Vec<(usize, String)>,
 }
 
 impl Lanes {
-    /// Where a channel stands, if the multicast has held it.
+    /// The line of a channel, if the multicast has held it.
     pub fn row(&self, channel: Channel) -> Option<usize> {
         self.row_of.get(&channel).copied()
     }
 
-    /// Everything that stands beside lines.
+    /// The words that stand beside lines.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         let names = self.parts.iter().flat_map(|part| &part.names).map(|(_, name)| &name[..]);
         self.parts.iter().map(|part| &part.name[..]).chain(names)
     }
 }
 
-/// When a channel is held first, and last.
+/// The times at which a channel is held first and last.
 type Times = (u64, u64);
 
 /// Finds a line for each.

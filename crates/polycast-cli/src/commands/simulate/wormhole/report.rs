@@ -41,7 +41,7 @@ pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hidden by itself where standard error is no terminal.
+/// A progress bar, which hides itself where standard error is no terminal.
 pub fn progress(points: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
     let progress = ProgressBar::with_draw_target(Some(points as u64), ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("[{bar:40}] {pos}/{len} points  {elapsed}, {eta} left")?);
@@ -69,7 +69,7 @@ pub fn text(done: &[Done]) -> String {
     table(header, rows.collect(), 1)
 }
 
-/// What `--json` says of a point.
+/// A point as `--json` has it.
 pub fn json(Done { experiment, measured }: &Done) -> Value {
     let mut point = json!({
         "network": experiment.topology.to_string(),
@@ -83,7 +83,7 @@ pub fn json(Done { experiment, measured }: &Done) -> Value {
     point
 }
 
-/// How well the means are known, for under the title.
+/// A sentence on how well the means are known, for under the title.
 pub fn effort(args: &super::Args) -> String {
     let means = if args.is_quick() { "coarse means: --quick" } else { "the published method" };
     format!("Simulated by polycast {}, {means}", env!("CARGO_PKG_VERSION"))

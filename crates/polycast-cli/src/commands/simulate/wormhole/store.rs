@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::report::Done;
 use crate::json_lines::JsonLines;
 
-/// See the module.
+/// The points that have been measured, by experiment.
 pub struct Store {
     file: Option<JsonLines>,
     known: HashMap<String, Measured>,
@@ -32,7 +32,7 @@ impl Store {
         Ok(Store { file: Some(file), known: lines.iter().filter_map(entry).collect() })
     }
 
-    /// How many of them are not known yet.
+    /// The number of these experiments that are not known yet.
     pub fn missing(&self, experiments: &[Experiment]) -> usize {
         experiments.iter().filter(|experiment| !self.known.contains_key(&key(experiment))).count()
     }
@@ -75,7 +75,7 @@ fn entry(line: &Value) -> Option<(String, Measured)> {
     Some((line["experiment"].as_str()?.to_owned(), measured(&line["measured"])?))
 }
 
-/// What `--json` says of a point, and what its file keeps.
+/// A point's measurements as `--json` and the store's file have them.
 pub fn value(measured: &Measured) -> Value {
     json!({
         "offered": measured.offered,

@@ -10,7 +10,7 @@ use super::report;
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::{digits, nanoseconds, table};
 
-/// What a figure comes to.
+/// The results of a figure.
 pub struct Told {
     pub chart: Chart,
     pub object: Value,

@@ -12,7 +12,7 @@ use crate::picture::words;
 
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 13.0;
-/// Of lines without names, so that all of them are on a page: at least, and at most.
+/// The least and the greatest height of lines without names: all of them are to fit on a page.
 const THIN: (f64, f64) = (3.5, 9.0);
 const PAGE: f64 = 1800.0;
 const FONT: f64 = 10.0;
@@ -71,7 +71,8 @@ fn picture(experiment: &Experiment, trace: &Trace) -> Document {
     document
 }
 
-/// What it is of, how to read it, and its colours; and where that ends.
+/// The heading: what the picture shows, how to read it, and its colours; with the position at which
+/// it ends.
 fn heading(experiment: &Experiment, trace: &Trace, lanes: &Lanes, width: f64) -> (Group, f64) {
     let traffic = &experiment.traffic;
     let title = format!(
@@ -112,13 +113,13 @@ fn heading(experiment: &Experiment, trace: &Trace, lanes: &Lanes, width: f64) ->
     (group, y + 14.0)
 }
 
-/// Where everything stands.
+/// The place of the channels' lines in the picture.
 struct Place<'a> {
     trace: &'a Trace,
     left: f64,
     top: f64,
     bottom: f64,
-    /// Of a line.
+    /// The height of a line.
     high: f64,
 }
 
@@ -169,7 +170,7 @@ impl Place<'_> {
     }
 }
 
-/// Between times of the axis: a round number, so that there are eleven of them at most.
+/// The step between times of the axis: a round number, so that there are eleven of them at most.
 fn step(span: u64) -> u64 {
     let power = 10u64.pow((span / 10).max(1).ilog10());
     [1, 2, 5, 10]
@@ -179,7 +180,7 @@ fn step(span: u64) -> u64 {
         .unwrap_or(10 * power)
 }
 
-/// For who points at it.
+/// A sentence on a bar, for who points at it.
 fn about(trace: &Trace, hold: &Hold) -> String {
     let blocked: u64 = trace.blocked(hold).map(|(from, until)| until - from).sum();
     let at = |time: u64| time as i64 - trace.called as i64;

@@ -1,4 +1,5 @@
-//! Where everything stands in the picture: switches as a tree of boxes, their hosts in rows inside, ranks inside the hosts.
+//! The places of everything in the picture: switches as a tree of boxes, their hosts in rows
+//! inside, ranks inside the hosts.
 //!
 //! ```text
 //!                ┌ s1 ──────────┐
@@ -14,11 +15,11 @@ use polycast_core::units::Rank;
 
 /// Radius of the circle of a rank.
 pub const RANK_RADIUS: i32 = 12;
-/// What a character of a name takes, on average, in the font of the picture.
+/// The average width of a character of a name in the picture's font.
 const CHARACTER_WIDTH: i32 = 8;
 const RANK_STEP: i32 = 30;
 const HOST_HEIGHT: i32 = 50;
-/// What is left above the circles where hosts have so many that messages pass over some of them.
+/// The space above the circles of hosts with so many ranks that messages pass over some of them.
 const ABOVE_RANKS: i32 = 18;
 const HOST_GAP: i32 = 6;
 /// Ranks in a row of hosts, at most, unless a single host has more.
@@ -39,7 +40,8 @@ pub struct Frame {
     pub height: i32,
 }
 
-/// What is drawn, with its place. Hosts without ranks, and switches with none of them below, are left out.
+/// The boxes and circles of a picture, with their places. Hosts without ranks, and switches with
+/// none of them below, are left out.
 #[derive(Default)]
 pub struct Layout {
     pub width: i32,
@@ -61,7 +63,7 @@ struct Switch {
     hosts: Vec<(usize, Frame)>,
     width: i32,
     height: i32,
-    /// What it and all below it take side by side.
+    /// The width of the switch and all switches below it side by side.
     subtree_width: i32,
 }
 
