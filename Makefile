@@ -7,7 +7,7 @@ INSTALLED := $(DESTDIR)$(PREFIX)
 
 # What a build is made from: `make install` builds again only when something of it is newer.
 SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md LICENSE scripts/setup.sh scripts/stage.sh \
-    $(shell find bench crates docs doors examples include packaging tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
+    $(shell find bench crates docs doors examples include packaging tuning fuzz/README.md tests/README.md tests/cases/README.md -type f -not -path '*/tests/*')
 
 # Another MPI that is named wants its door, whatever was built before.
 ifeq ($(origin MPICC),command line)

@@ -42,10 +42,11 @@ versioned cmake/polycast-config-version.cmake.in lib/cmake/polycast/polycast-con
 versioned modulefile.in "share/modulefiles/polycast/$version"
 
 documents=$stage/share/doc/polycast
-mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests"
+mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests/cases"
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples packaging "$documents/"
 cp fuzz/README.md "$documents/fuzz/"
 cp tests/README.md "$documents/tests/"
+cp tests/cases/README.md "$documents/tests/cases/"
 # What is long, as distributions have it: more than half of it is spared. Links lead to what is there then.
 long=$(cd "$documents" && find CHANGELOG.md docs -name '*.md' ! -name README.md \( -size +4k -o -path '*/decisions/*' \))
 for page in $long; do

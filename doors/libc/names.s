@@ -52,6 +52,7 @@ libc gnu_get_libc_version
 libc if_nametoindex
 libc ioctl
 libc lseek64
+libc lstat64
 libc madvise
 libc memfd_create
 libc mkdir

@@ -4,10 +4,11 @@ use std::process::Command;
 
 use polycast_core::variables::FORCED;
 
+use crate::cluster::Labs;
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
-use crate::job::{FORMS, LabJob, expect_multicast, lab, under_each_mpi};
+use crate::job::{FORMS, LAB, LabJob, expect_multicast, lab, under_each_mpi};
 
 under_each_mpi!(
     traps_and_rounding_on_one_node,
@@ -54,8 +55,11 @@ fn traps_and_rounding_on_one_node(mpi: Mpi) {
 
 /// By multicast; by predictions; and by what the job measures for itself. A rank that chose by itself would wait for ever.
 fn traps_and_rounding_between_nodes(mpi: Mpi) {
-    // Without a limit rules of the shipped table leave broadcasts to the MPI, whatever is predicted.
-    let Some(labs) = lab(HOSTS, &["--rate", "200mbit", "--burst", "16KiB"]) else { return };
+    // From 2 Gb/s on rules of the shipped table leave broadcasts to the MPI, whatever is predicted.
+    let labs = Labs::new();
+    if !labs.up(&[LAB, "--hosts", &HOSTS.to_string(), "--rate", "200mbit", "--burst", "16KiB"]) {
+        return;
+    }
     let job = || LabJob::stock(&labs, mpi, HOSTS, "collective_traps");
     for form in FORMS {
         expect_multicast(&job().forced(form).expect_ok(), form);

@@ -98,7 +98,7 @@ fn objects_need_no_mpi_library() {
 
 /// What the dynamic linker may find anywhere: of libc what no program has for its own, as doors/libc/names.s says, and whose prefix says whose it is.
 fn is_found_anywhere(name: &str) -> bool {
-    const OF_LIBC: [&str; 15] = [
+    const OF_LIBC: [&str; 16] = [
         "malloc",
         "calloc",
         "realloc",
