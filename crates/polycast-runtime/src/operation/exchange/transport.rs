@@ -20,7 +20,7 @@ pub(super) const ANNOUNCEMENT_BYTES: usize = 16;
 /// without a copy. Data that begins like this is announced.
 pub(crate) const MARK: [u8; 8] = *b"polycast";
 
-/// Memory of first messages that is kept.
+/// Most memories of first messages that are kept.
 pub(super) const MAX_SPARE: usize = 64;
 
 /// The buffers and messages of one call.
@@ -32,18 +32,19 @@ pub(super) struct Ends {
     pub(super) scratch_place: *mut u8,
     /// The longest first message of a lane.
     pub(super) most_first_bytes: usize,
-    /// Of the output, so many bytes are there to be published.
+    /// Bytes of the output that are there to be published, from the beginning on.
     pub(super) available: u64,
-    /// What this rank calls with, and the first other size that another rank calls with.
+    /// Size in bytes that this rank calls with; beside it, the first other size that another rank
+    /// calls with.
     pub(super) total: u64,
     pub(super) told: Option<u64>,
-    /// And so many have come through memory, from the beginning on, where one stream brings all.
+    /// Bytes that have come through memory, from the beginning on, if one stream brings all.
     pub(super) came: u64,
     /// First messages that have come, with their lengths, and were not asked for yet.
     pub(super) firsts: Vec<(LaneIndex, Vec<u8>, usize)>,
     /// Data of first messages that has a place and is not there yet: others are sent it first.
     pub(super) late: Vec<Late>,
-    /// Memory from which that is sent, until the call has ended.
+    /// Memory from which late data is sent, until the call has ended.
     pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
 }
@@ -65,7 +66,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Where it has these bytes, if all of them are of it.
+    /// Address of a slice's bytes in this memory, if all of them are here.
     fn source(&mut self, slice: &Slice) -> Option<*const u8> {
         let Slice { buffer, bytes } = &self.to;
         let is_of_it =
@@ -77,11 +78,11 @@ impl Late {
     }
 }
 
-/// What a transport takes from what operations share.
+/// The part of what operations share that a transport uses.
 pub(super) struct Rest<'a> {
     pub(super) messages: &'a mut Messages,
     pub(super) spare: &'a mut Vec<Vec<u8>>,
-    /// Travels with the announcements on a node.
+    /// Word on deaf nodes, which travels with the announcements on a node.
     pub(super) deaf: Option<&'a mut Deaf>,
     pub(super) memory: Option<&'a mut NodeMemory>,
     pub(super) nodes: &'a Nodes,
@@ -95,7 +96,7 @@ pub(super) struct Transport<'a> {
 }
 
 impl Transport<'_> {
-    /// Where bytes are read that a schedule names, and that are there, or were received.
+    /// Address at which the bytes of a slice are read. They are there, or were received.
     fn source(&mut self, slice: &Slice) -> *const u8 {
         if let Some(source) = self.ends.late.iter_mut().find_map(|late| late.source(slice)) {
             return source;
@@ -107,7 +108,7 @@ impl Transport<'_> {
         }
     }
 
-    /// Where bytes are written.
+    /// Address at which the bytes of a slice are written.
     fn place(&self, slice: &Slice) -> *mut u8 {
         // wrapping_add: an empty message at the end of a buffer points behind it.
         let buffer =
@@ -142,7 +143,7 @@ impl Transport<'_> {
         }
     }
 
-    /// The call has ended, and so have its messages.
+    /// Takes back the memory of a call that has ended, and so have its messages.
     pub(super) fn end(&mut self) {
         while let Some(memory) = self.ends.sent_from.pop() {
             self.give_back(memory);
@@ -298,12 +299,12 @@ impl executor::Transport for Transport<'_> {
     }
 }
 
-/// The total that stands in front of a first message's data, if it does.
+/// The total that stands in front of a first message's data, if there is one.
 fn announced(first: &[u8]) -> Option<u64> {
     first.strip_prefix(&MARK)?.first_chunk().map(|total| u64::from_le_bytes(*total))
 }
 
-/// Bytes of a buffer; of nothing from nowhere, too.
+/// The bytes of a buffer. No bytes at no address are allowed, too.
 ///
 /// # Safety
 /// If there are bytes, `source` is readable for as many, and nobody writes them while they are looked at.
@@ -315,7 +316,7 @@ unsafe fn view<'a>(source: *const u8, bytes: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(source, bytes) }
 }
 
-/// Copies nothing from nowhere, too.
+/// Copies bytes. No bytes from no address are allowed, too.
 ///
 /// # Safety
 /// If there are bytes, `source` is readable and `place` writable for as many, and they do not overlap.
