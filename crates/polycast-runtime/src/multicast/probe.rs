@@ -17,17 +17,17 @@ use rustix::event::{PollFd, PollFlags};
 use super::flood::{Drained, Filter, drain};
 use crate::machine;
 
-/// Of one node.
+/// The datagrams by which one node asks whether multicast works.
 pub struct Question {
     header: Header,
     payload: Box<[u8]>,
-    /// Datagrams of others than this job.
+    /// Number of datagrams that are not this job's.
     strangers: u64,
     pub filter: Filter,
 }
 
 impl Question {
-    /// For node `node`; payloads of full datagrams.
+    /// The question of node `node`; its payloads are those of full datagrams.
     pub fn new(job: u32, communicator: u32, node: u32, payload_bytes: usize) -> Question {
         Question {
             header: Header { kind: Kind::Probe, flags: 0, job, communicator, operation: 0, fragment: node },
@@ -66,7 +66,7 @@ impl Question {
         probe.has_heard_all()
     }
 
-    /// Takes some of what is there; an error if the socket failed.
+    /// Takes some of the datagrams that are there; an error if the socket failed.
     fn listen(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> io::Result<Drained> {
         let Question { header, payload, strangers, filter } = self;
         filter.look(*strangers, socket, header.job);
