@@ -1,4 +1,4 @@
-//! The words of the C interface: what include/polycast.h declares, field by field.
+//! Types of the C interface: what include/polycast.h declares, field by field.
 
 use std::ffi::{c_int, c_void};
 
@@ -42,9 +42,9 @@ pub struct MpiError(pub c_int);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completion {
     pub slot: u32,
-    /// 0, or MPI's.
+    /// MPI's error; 0: none.
     pub error: c_int,
-    /// Of receives, those that came.
+    /// Bytes that came, of a receive.
     pub bytes: usize,
 }
 

@@ -40,7 +40,7 @@ enum State {
     /// The stock MPI: some rank cannot serve, or there is no number left.
     Refused,
     Served(Box<Communicator>),
-    /// Nobody: MPI or polycast failed while ranks agreed, so this rank does not know what others
+    /// Failed: MPI or polycast failed while ranks agreed, so this rank does not know what others
     /// do.
     Broken(Failure),
 }

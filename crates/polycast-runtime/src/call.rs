@@ -60,7 +60,7 @@ pub enum Why {
     Rules(policy::By),
     /// Ways are being compared, and it is this one's turn.
     Compared,
-    /// This way was faster when ways were compared.
+    /// The way was faster when ways were compared.
     Faster,
     /// The call combines long contributions by the program's own operation.
     OwnOperation,
@@ -71,7 +71,7 @@ pub enum Why {
 /// The moment at which a call that the program does not wait for is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// When the call begins, on this rank alone.
+    /// At the call's beginning, on this rank alone.
     Local,
     /// Before the call begins: all ranks come, and may wait for each other.
     MayWait,

@@ -15,7 +15,7 @@ use siphasher::sip::SipHasher24;
 pub struct Digest(SipHasher24);
 
 impl Digest {
-    /// Of this kind of thing.
+    /// A hash of things of this kind.
     pub fn of(kind: &str) -> Digest {
         Digest(SipHasher24::new()).bytes(kind.as_bytes())
     }

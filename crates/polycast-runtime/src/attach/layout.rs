@@ -1,6 +1,5 @@
 //! The ranks of one communicator: where they are, and what decides about their calls. Found without
-//! a message from what the ranks of
-//! MPI_COMM_WORLD have told.
+//! a message from what the ranks of MPI_COMM_WORLD have told.
 
 use std::sync::Arc;
 
@@ -73,7 +72,7 @@ impl Layout {
         }
     }
 
-    /// This layout with other knowledge of the network: the ranks are where they were.
+    /// The layout of the same ranks with other knowledge of the network: they are where they were.
     pub fn on_network(&self, view: &View, network: Option<Network>) -> Layout {
         let shape = CommunicatorShape { network, ..self.shape };
         let policy = view.policy_of_layout(shape, &self.world_ranks, &self.hosts);

@@ -24,7 +24,7 @@ const MAX_ADDRESS_BYTES: usize = 1024;
 /// Most hosts that a warning names.
 const MAX_NAMED: usize = 3;
 
-/// This process's knowledge of its host.
+/// Knowledge of this process about its host.
 pub struct Here {
     pub host_name: String,
     /// Digest of the kernel that runs now, and of the processors that this process is bound to:

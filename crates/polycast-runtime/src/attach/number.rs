@@ -38,8 +38,7 @@ of_process! {
 }
 
 /// Agrees on a number that no other communicator of any of its ranks has; refused, on all ranks, if
-/// none is left, or some rank is not able to use
-/// it. Collective.
+/// none is left, or some rank is not able to use it. Collective.
 ///
 /// `more` and `beside` go along in the first exchange, and come back as the bits that all ranks
 /// have. If all are able, `wants` is asked then: true if a number is needed, which all ranks must
@@ -146,7 +145,7 @@ enum Step {
     },
 }
 
-/// One rank's part in one agreement.
+/// Part of one rank in one agreement.
 struct Negotiation {
     words: usize,
     is_first: bool,
@@ -176,7 +175,7 @@ impl Negotiation {
         Negotiation { words, is_first: rank == Rank(0), is_able, more, has_threads, step, searches: 0 }
     }
 
-    /// This rank's words for the intersection.
+    /// Words of this rank for the intersection.
     fn say(&self, numbers: &mut Numbers, chance: u64) -> Vec<u64> {
         match self.step {
             Step::Search { words } if !self.is_able => vec![0; 2 + MORE_WORDS + words],

@@ -50,7 +50,7 @@ struct Leader {
     ends: Instant,
 }
 
-/// One call that is measured over and over, on this rank.
+/// A call that is measured over and over, on this rank.
 struct Measured {
     of: collective::Call,
     input: Vec<u64>,

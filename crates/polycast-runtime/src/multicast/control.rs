@@ -28,8 +28,8 @@ const TAG_ARRIVED: c_int = 2;
 /// Most messages on their way out; more wait until MPI has sent some.
 const MAX_SENDS: usize = 64;
 /// Most receives for drawn receivers that have not called yet. A root that has so many waits: it is
-/// as far ahead of all, or further ahead of
-/// some. It learns from them that multicast has died; and what it sends must fit into the memory of those who have not called.
+/// as far ahead of all, or further ahead of some. It learns from them that multicast has died; and
+/// what it sends must fit into the memory of those who have not called.
 const MAX_ARRIVALS: usize = 8;
 /// Most broadcasts that may end while a word to a root is still on its way out. If that is the
 /// first message between the two, MPI makes a connection, for which the root has to be in MPI, too,

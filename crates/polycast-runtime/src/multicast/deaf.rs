@@ -1,9 +1,9 @@
 /// A rank's knowledge of nodes that do not hear multicast any more.
 ///
 /// Whoever knows of such a node passes it on; a rank that does not know it yet may learn it at any
-/// time. But that the ranks are to leave is told by
-/// a broadcast's root rank, with the data: in the network by the protocol, on a node by the messages of its ranks. So every rank that is
-/// through with that broadcast has been told, and all leave before the same call.
+/// time. But that the ranks are to leave is told by a broadcast's root rank, with the data: in the
+/// network by the protocol, on a node by the messages of its ranks. So every rank that is through
+/// with that broadcast has been told, and all leave before the same call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deaf {
     /// True if some node does not hear multicast.

@@ -16,7 +16,7 @@ pub fn interface_of(wanted: &settings::Multicast, family: Family) -> Result<Inte
     wanted.interface.choose_beside(&interfaces(), family, &idle::local_addresses())
 }
 
-/// This rank's word on multicast's speed. Nothing is known where multicast is off or has no
+/// Word of this rank on multicast's speed. Nothing is known where multicast is off or has no
 /// interface; the set-up will say why.
 pub fn prospect() -> Told {
     let Ok(wanted) = settings::Multicast::current() else { return Told::default() };

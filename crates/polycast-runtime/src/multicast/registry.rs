@@ -57,7 +57,7 @@ of_process! {
 pub enum Standing {
     /// Unknown, and there is room for one more group.
     New,
-    /// There is a group.
+    /// Connected: the nodes have a group.
     Open(Arc<Group>),
     /// Multicast did not work a short while ago.
     Refused,

@@ -1,6 +1,6 @@
 //! A group that all leaders of a communicator's nodes have already serves the communicator, too.
-//! They find that out when its ranks agree on a number
-//! (`attach/number.rs`): programs make a communicator, broadcast, and free it, thousands of times.
+//! They find that out when its ranks agree on a number (`attach/number.rs`): programs make a
+//! communicator, broadcast, and free it, thousands of times.
 
 use std::sync::Arc;
 

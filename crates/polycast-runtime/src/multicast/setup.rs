@@ -153,7 +153,7 @@ impl Means {
     }
 }
 
-/// One rank in the agreement.
+/// A rank in the agreement.
 struct Party<'a> {
     door: &'a Door,
     rank: Rank,
@@ -367,7 +367,7 @@ impl Party<'_> {
     }
 }
 
-/// This process's seat in a group that all leaders have; `communicator` is the communicator's
+/// Seat of this process in a group that all leaders have; `communicator` is the communicator's
 /// number there.
 pub fn seat(nodes: &Nodes, set: u64, communicator: u32, group: Arc<Group>) -> Seat {
     group.enroll(communicator);

@@ -66,7 +66,7 @@ pub struct Shared {
     pub memory: Option<Box<NodeMemory>>,
     /// Driver of the multicast, on the leaders of nodes that multicast connects.
     pub driver: Option<Box<Driver>>,
-    /// This rank's knowledge of nodes that multicast does not reach any more.
+    /// Knowledge of this rank about nodes that multicast does not reach any more.
     pub deaf: Deaf,
     /// Broadcasts by multicast that have begun.
     pub by_multicast: u64,

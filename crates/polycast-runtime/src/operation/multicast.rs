@@ -80,7 +80,7 @@ pub struct MulticastBroadcast {
     has_come: bool,
     /// True if this rank leads the root's node, and multicasts the root's data as it comes.
     relays: bool,
-    /// This node's part in the broadcast between nodes, if this rank leads the node. If it goes on
+    /// Part of this node in the broadcast between nodes, if this rank leads the node. If it goes on
     /// together with the exchange, `None` once it is over.
     part: Option<Part>,
     /// The first failure; one that is more than differing sizes replaces those.

@@ -50,7 +50,7 @@ pub struct Rules {
 /// The user's word on the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum NetworkSetting {
-    /// Nothing: what Slurm tells the ranks counts.
+    /// The user sets nothing: what Slurm tells the ranks counts.
     #[default]
     Unsaid,
     /// The network is to be taken for one switch.
