@@ -40,8 +40,7 @@ enum State {
     /// The stock MPI: some rank cannot serve, or there is no number left.
     Refused,
     Served(Box<Communicator>),
-    /// Failed: MPI or polycast failed while ranks agreed, so this rank does not know what others
-    /// do.
+    /// Failed: MPI or polycast failed while ranks agreed: this rank does not know what others do.
     Broken(Failure),
 }
 
@@ -69,8 +68,7 @@ pub struct Attached {
     /// True if calls that the policy leaves pass by uncounted: on all ranks or on none.
     passes: bool,
     state: State,
-    /// True if an unwaited call lacked a number to be served: ranks agree on one in the next waited
-    /// call.
+    /// True if an unwaited call lacked a number: ranks agree on one in the next waited call.
     is_wanted: bool,
     /// Plans that were given back, for the next calls.
     pub plans: Pool,
@@ -177,8 +175,7 @@ impl Attached {
         self.ranks
     }
 
-    /// Decides who serves a call, alike on all ranks. Collective if a choice needs something
-    /// untried.
+    /// Decides who serves a call, alike on all ranks. Collective if it needs something untried.
     ///
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
@@ -215,8 +212,7 @@ impl Attached {
         }
     }
 
-    /// Plans a call that is not waited for. What it wants and is untried is tried in the next
-    /// waited call.
+    /// Plans an unwaited call. What it wants and is untried is tried in the next waited call.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         if let Some(why) = self.leaves_beforehand(&call) {
             return self.pass(&call, why);
@@ -235,8 +231,7 @@ impl Attached {
         }
     }
 
-    /// Breaks the communicator. No call passes by any more: this rank may know another network than
-    /// the others.
+    /// Breaks the communicator. No call passes by any more: others may know another network.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Decision {
         self.view = None;
@@ -305,8 +300,7 @@ impl Attached {
         }
     }
 
-    /// True if ways are measured apart from the program's calls, also those that the rules leave to
-    /// the MPI.
+    /// True if ways are measured apart from the program's calls, even if the rules choose the MPI.
     fn tunes(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.settings.tune.is_some())
     }
@@ -340,7 +334,7 @@ impl Attached {
         }
     }
 
-    /// Starts a call as it was chosen. See [`Communicator::start`].
+    /// Starts a call as it was chosen: [`Communicator::start`].
     ///
     /// # Safety
     /// As for [`Communicator::start`].
@@ -354,7 +348,7 @@ impl Attached {
         unsafe { self.served()?.start(chosen, of, buffers) }
     }
 
-    /// See [`Communicator::run`].
+    /// Runs a call as it was chosen, to its end: [`Communicator::run`].
     ///
     /// # Safety
     /// As for [`Communicator::start`].
@@ -369,8 +363,8 @@ impl Attached {
         self.noted(outcome)
     }
 
-    /// Passes on the outcome of a call. A failure ends the settled decisions, for it may change who
-    /// serves the next call.
+    /// Passes on a call's outcome. A failure ends settled decisions: others may serve the next
+    /// call.
     fn noted(&mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         if outcome.is_err()
             && let State::Served(communicator) = &mut self.state
@@ -381,7 +375,7 @@ impl Attached {
         outcome
     }
 
-    /// See [`Communicator::test`].
+    /// Lets operations go on: [`Communicator::test`].
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         match &mut self.state {
             State::Served(communicator) => communicator.test(key).map(|outcome| self.noted(outcome)),
@@ -389,7 +383,7 @@ impl Attached {
         }
     }
 
-    /// See [`Communicator::wait`].
+    /// Waits for an operation: [`Communicator::wait`].
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
         match &mut self.state {
             State::Served(communicator) => {
@@ -416,8 +410,7 @@ impl Attached {
         }
     }
 
-    /// The way that would serve a call, as known without trying, and true if ways are compared for
-    /// it.
+    /// The way that would serve a call, as known without trying; true if ways are compared for it.
     pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
         if let State::Served(communicator) = &self.state {
             return communicator.choice(call, &self.steady);
@@ -430,8 +423,7 @@ impl Attached {
         (rules.choice, are_tuned || (are_tried && trials::is_comparable(rules)))
     }
 
-    /// Detaches the communicator, which the program frees. `is_over`: MPI ends, and nobody will ask
-    /// again.
+    /// Detaches the communicator, which is freed. `is_over`: MPI ends, and nobody asks again.
     pub fn detach(mut self: Box<Attached>, is_over: bool) {
         match self.state {
             State::Served(mut communicator) => {

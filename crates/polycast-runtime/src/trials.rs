@@ -26,8 +26,7 @@ use crate::machine;
 use crate::report::{self, Found, nanos};
 use alike::Last;
 
-/// Comparison of ways on one communicator. Where trials are switched off, the rules decide
-/// everything.
+/// Comparison of ways on one communicator. Where trials are switched off, the rules decide.
 #[derive(Default)]
 pub struct Comparison(Option<Box<Wanted>>);
 
@@ -55,8 +54,7 @@ struct Tuning {
 }
 
 impl Comparison {
-    /// A comparison. `tries`: calls of the program are compared; `tunes`: ways are measured apart
-    /// from them.
+    /// A comparison. `tries`: the program's calls are compared; `tunes`: ways are measured apart.
     pub fn new(tries: bool, tunes: bool, shape: CommunicatorShape) -> Comparison {
         let new = || {
             let tuning = tunes.then(Tuning::default);
@@ -77,8 +75,7 @@ impl Comparison {
         self.0.as_deref()?.trials.as_ref()
     }
 
-    /// True if ranks are to judge before the next call: [`Comparison::judge`] is called, then this
-    /// again.
+    /// True if ranks are to judge first: [`Comparison::judge`] is called, then this again.
     pub fn is_due(&self) -> bool {
         self.trials().is_some_and(|trials| trials.due().is_some())
     }
@@ -183,8 +180,7 @@ impl Comparison {
         }
     }
 
-    /// The way for a call that is always served alike, and not compared: as measuring found it,
-    /// else as the rules say.
+    /// The way for a call that is always served alike: as measuring found it, else by the rules.
     pub fn unchanging(&mut self, rules: Decision, call: &Call, there: Capabilities) -> Choice {
         if let Some(wanted) = self.0.as_deref_mut() {
             (wanted.timed, wanted.ended, wanted.last) = (None, None, Last::Ruled);
@@ -202,8 +198,7 @@ impl Comparison {
         }
     }
 
-    /// The way for such calls, as far as trials have found it, and true if ways are still being
-    /// compared.
+    /// The way for such calls, as far as trials have found it; true if ways are still compared.
     pub fn found(
         &self,
         rules: Decision,
@@ -265,8 +260,7 @@ impl Comparison {
         }
     }
 
-    /// Notes the beginning of a call, which has all that it needs. Its time counts if it says
-    /// something on this rank.
+    /// Notes the beginning of a call. Its time counts if it says something on this rank.
     pub fn starts(&mut self, call: &Call, is_root: bool) {
         let Some(Wanted { timed: Some((_, begun)), .. }) = self.0.as_deref_mut() else { return };
         match is_timed_at(call.collective, Sameness::digits_of(call.bytes.0), is_root) {
@@ -275,8 +269,7 @@ impl Comparison {
         }
     }
 
-    /// Leaves out the time of the call that is decided next: ways are not compared for it, or its
-    /// time on this rank says nothing.
+    /// Leaves out the time of the call that is decided next, which says nothing.
     pub fn leave_out(&mut self) {
         if let Some(wanted) = self.0.as_deref_mut() {
             wanted.timed = None;
@@ -300,8 +293,7 @@ impl Comparison {
         }
     }
 
-    /// Takes the time anew after the door has unpacked the data of the call that has just ended:
-    /// the MPI's time has that, too.
+    /// Takes the time anew when the door has unpacked the data: the MPI's time has that, too.
     pub fn unpacked(&mut self) {
         let Some(Wanted { trials: Some(trials), ended, .. }) = self.0.as_deref_mut() else { return };
         if let Some((sample, begun)) = ended.take() {

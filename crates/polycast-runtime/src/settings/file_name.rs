@@ -8,7 +8,7 @@ use rustix::fs::Access;
 /// Accepts a folder in which this process may make files.
 ///
 /// # Errors
-/// Why it may not.
+/// The reason for which the process may not.
 pub fn can_be_written_in(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
