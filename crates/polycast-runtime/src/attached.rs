@@ -394,7 +394,7 @@ impl Attached {
         }
     }
 
-    /// The MPI has done a call that was left to it, and is timed.
+    /// Takes the time of a call that was left to the MPI, which has done it.
     pub fn end_of_left(&mut self) {
         match &mut self.state {
             State::Served(communicator) => communicator.end_of_left(),
@@ -402,7 +402,7 @@ impl Attached {
         }
     }
 
-    /// The door is through with a call that was served.
+    /// Takes the time of a served call anew, when the door is through with it.
     #[inline]
     pub fn end_of_served(&mut self) {
         if let State::Served(communicator) = &mut self.state {

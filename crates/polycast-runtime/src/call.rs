@@ -56,7 +56,7 @@ impl Decision {
 /// The reason why a call is served as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// The rules alone.
+    /// The rules alone decided.
     Rules(policy::By),
     /// Ways are being compared, and it is this one's turn.
     Compared,

@@ -36,27 +36,29 @@ use crate::trials::Comparison;
 pub use retired::{leave_all_to_mpi, visit as visit_retired};
 use steady::Steady;
 
-/// Calls for which multicast would have been chosen, until it is tried again where it did not work; then twice as many, and so on up to
-/// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
-/// any other one message to and from each rank.
+/// Calls for which multicast would have been chosen, until it is tried again where it did not work;
+/// then twice as many, and so on up to the most. So it is tried before twice the time is over after
+/// which the leaders hold it worth its time. Such a try takes a second, any other one message to
+/// and from each rank.
 const RETRY_AFTER_CALLS: u32 = 16;
 const MAX_RETRY_AFTER_CALLS: u32 = 1 << 16;
 
-/// Calls for which multicast is chosen, between two looks whether a root has said that the ranks are to leave it. All ranks look before the
-/// same calls, when those before are over.
+/// Calls for which multicast is chosen, from one look whether a root has told the ranks to leave it
+/// to the next. All ranks look before the same calls, when those before are over.
 const CALLS_UNTIL_LOOK: u32 = 4;
 
 /// State of the multicast between the communicator's nodes.
 pub(crate) enum MulticastState {
     Untried,
-    /// Leaders have a driver.
+    /// Ready: the leaders have a driver.
     Ready,
-    /// Trees serve; it is tried again after so many calls for which multicast would have been chosen.
+    /// Unavailable: trees serve; multicast is tried again after `calls_until_retry` calls for which
+    /// it would have been chosen.
     Unavailable {
         calls_until_retry: u32,
         interval: u32,
     },
-    /// The program has freed the communicator, and its neighbours have not yet said goodbye.
+    /// Freed by the program; the neighbours have not yet said goodbye.
     Leaving(Box<NodeMessages>),
 }
 
@@ -64,9 +66,9 @@ pub(crate) enum MulticastState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MemoryState {
     Untried,
-    /// Each node of several ranks has.
+    /// Ready: each node of several ranks has memory.
     Ready,
-    /// Not all have, so it is used on none.
+    /// Used on no node, since not all have it.
     Unavailable,
 }
 
@@ -193,7 +195,7 @@ impl Communicator {
         Decision::UNKNOWN
     }
 
-    /// The MPI has done a call that was left to it, and is timed.
+    /// Takes the time of a call that was left to the MPI, which has done it.
     pub fn end_of_left(&mut self) {
         self.comparison.ended(Ok(()));
         self.log.end_of_left();

@@ -147,7 +147,7 @@ unsafe fn door_of(table: *const DoorTable, communicator: *mut c_void) -> Option<
     unsafe { (table.cast::<u32>().read() == INTERFACE_VERSION).then(|| Door::new(&*table, communicator)) }
 }
 
-/// Makes the state of a communicator.
+/// Attaches a communicator: makes its state.
 ///
 /// # Safety
 /// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, as many counts as there are collectives or NULL, and a
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Attached, is_over: c
     }
 }
 
-/// Chooses what serves a call.
+/// Chooses who serves a call.
 ///
 /// # Safety
 /// The communicator comes from [`polycast_attach`], and no other call for it runs. `call` is valid, and so are its pointers that
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn polycast_plan(
     answer
 }
 
-/// Chooses what serves a call that is started and not waited for.
+/// Chooses who serves a call that is started and not waited for.
 ///
 /// # Safety
 /// As for [`polycast_plan`].
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn polycast_plan_ahead(
     answer
 }
 
-/// Starts what was planned.
+/// Starts a call as it was planned.
 ///
 /// # Safety
 /// As for [`polycast_run`], until the operation has ended; `operation` is a place for the answer.
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn polycast_wait(operation: *const Operation) -> c_int {
     guarded(ERROR_INTERNAL, || code(unsafe { (*operation).wait() }))
 }
 
-/// Does what was planned, and waits for its end.
+/// Runs a call as it was planned, and waits for its end.
 ///
 /// # Safety
 /// The plan comes from [`polycast_plan`]; no other call for its communicator runs. The root's message is at `send`; elsewhere
@@ -353,7 +353,8 @@ pub unsafe extern "C" fn polycast_name_choice(
     })
 }
 
-/// Prints the report if it was asked for.
+/// Ends polycast as MPI ends: prints the report and writes the trace if they were asked for, and
+/// leaves all messages to the MPI and all multicast groups.
 ///
 /// # Safety
 /// As polycast.h says: a valid table of functions.

@@ -42,9 +42,10 @@ const MAX_AFTER_WORD: u32 = MAX_ARRIVALS as u32 - 1;
 struct NeighbourQueue {
     from: Route,
     bytes_most: usize,
-    /// The number of the first of `entries`.
+    /// Number of the first of `entries`.
     first: u64,
-    /// `None` while MPI has it; then the message and its bytes.
+    /// Messages in the order of their receives: `None` while MPI has one; then its memory and its
+    /// bytes.
     entries: VecDeque<Option<(Vec<u8>, usize)>>,
 }
 

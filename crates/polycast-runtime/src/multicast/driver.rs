@@ -60,7 +60,7 @@ pub struct Driver {
     communicator: u32,
     node: u32,
     group: Arc<Group>,
-    /// Names the set of leaders.
+    /// Number that names the set of leaders.
     set: u64,
     /// Counters of the endpoints before this one.
     before: Counters,

@@ -37,7 +37,8 @@ impl Question {
         }
     }
 
-    /// A round: sends in its turn, and listens until everybody has been heard or the time is over. True if everybody has been heard.
+    /// Runs a round: sends in its turn, and listens until everybody has been heard or the time is
+    /// over. True if everybody has been heard.
     pub fn ask(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> bool {
         let epoch = machine::now();
         let now = || Nanos((machine::now() - epoch).as_nanos() as u64);

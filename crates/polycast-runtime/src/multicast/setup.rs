@@ -50,7 +50,7 @@ const MAX_PLANS: usize = 3;
 /// Time between joining and the first probe.
 const SWITCHES_LEARN: Duration = Duration::from_millis(10);
 
-/// Multicast is not used, since this rank's node (or all) cannot.
+/// The reason why multicast is not used, and the rank whose node gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     pub reason: Reason,

@@ -118,7 +118,8 @@ impl CellCall {
         Ok(())
     }
 
-    /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`] says.
+    /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`]
+    /// says.
     pub fn go_on(&mut self, buffers: &Buffers, shared: &mut Shared) -> Result<Progress, Failure> {
         let cells = shared.memory.as_mut().ok_or(Failure::Internal)?.cells();
         if !cells.is_under_way(self.operation) {
@@ -245,7 +246,7 @@ impl CellCall {
         true
     }
 
-    /// Copies or combines what is at `from`. After a failure nothing is worth it.
+    /// Copies or combines the bytes at `from`; does nothing after a failure.
     ///
     /// # Safety
     /// As many bytes are readable there and writable where they go, and they do not overlap.

@@ -33,7 +33,7 @@ const DATA: c_int = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Waits for its assignment, unless it is the root.
+    /// Waits to be told its assignment, unless it is the root.
     Told,
     Receives,
     Sends,

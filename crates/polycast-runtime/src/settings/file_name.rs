@@ -13,7 +13,8 @@ pub fn can_be_written_in(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
+/// Expands the name of a file: `%h`, `%j` and `%p` become host, job and process, and `%%` a percent
+/// sign.
 pub fn expand(name: &str) -> String {
     let mut expanded = String::new();
     let mut rest = name.chars();

@@ -27,7 +27,7 @@ pub fn read(folder: &Path, today: u64) -> (Vec<Memory>, usize) {
     text.map_or_else(|_| Default::default(), |text| Memory::read_all(&text, today))
 }
 
-/// Adds a line.
+/// Adds a line to the file in `folder`.
 pub fn add(folder: &Path, memory: &Memory, today: u64) -> io::Result<()> {
     // Beyond it the kernel ends the program.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < 2 * MAX_BYTES) {
@@ -66,7 +66,7 @@ fn text_of(file: &File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The file that has the name, while nobody else writes it.
+/// Opens and locks the file at `path`, so that nobody else writes it.
 fn locked(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
         let file = open(path, OpenOptions::new().read(true).append(true).create(true).mode(0o600))?;

@@ -23,11 +23,12 @@ use crate::call::{Activity, Buffers, Failure, OperationKey, Progress, broadcast_
 use crate::messages::{Done, SLOTS};
 use crate::multicast::Deaf;
 
-/// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
-/// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
+/// Most messages outstanding: enough per lane to keep a link busy while a rank waits for its turn
+/// on an oversubscribed processor, and enough sends in all that children which have not arrived do
+/// not hold up their siblings.
 const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
 
-/// Bounds of what travels with the announcement of a lane.
+/// Fewest and most bytes of data that travel with the announcement of a lane.
 const LEAST_FIRST: u64 = 8 << 10;
 const MOST_FIRST: u64 = 32 << 10;
 /// Most bytes that the first messages from all ranks take together, roughly, unless that leaves too
@@ -47,7 +48,8 @@ fn through_memory(bytes: u64) -> Algorithm {
     Algorithm { segment: NonZeroU64::new(piece), ..broadcast::ON_NODE }
 }
 
-/// Scratch memory that is kept for the next call. Getting more takes no time beside the call that needs it, and programs need their memory.
+/// Most bytes of scratch memory that are kept for the next call. Getting more takes no time beside
+/// the call that needs it, and programs need their memory.
 pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
@@ -85,7 +87,7 @@ struct Scheduler<'a> {
 }
 
 impl executor::Call for Scheduler<'_> {
-    /// `None` if this size is not served by messages.
+    /// The schedule for a call of this size; `None` if the size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
         let Scheduler { policy, planner, nodes, rank, .. } = self;
         let call = collective::Call { bytes: Bytes(bytes), ..self.call };
@@ -149,7 +151,7 @@ fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
 pub struct Exchange {
     among: Among,
     call: collective::Call,
-    /// `None` if there is no schedule.
+    /// State of the schedule; `None` if there is no schedule.
     conversation: Option<Conversation>,
     ends: Ends,
     /// Messages that have completed since the last progress.

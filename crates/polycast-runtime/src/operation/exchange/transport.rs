@@ -16,8 +16,9 @@ use crate::node_memory::NodeMemory;
 /// Bytes of an announcement, in front of what travels with it: [`MARK`], and the total.
 pub(super) const ANNOUNCEMENT_BYTES: usize = 16;
 
-/// A first message that begins otherwise is all the data of its call, and says the total by its length: it goes from the program's buffer,
-/// without a copy. Data that begins like this is announced.
+/// Beginning of an announcement. A first message that begins otherwise is all the data of its call,
+/// and says the total by its length: it goes from the program's buffer, without a copy. Data that
+/// begins like this is announced.
 pub(crate) const MARK: [u8; 8] = *b"polycast";
 
 /// Most memories of first messages that are kept.
@@ -130,7 +131,7 @@ impl Transport<'_> {
         }
     }
 
-    /// Puts what was received where it belongs.
+    /// Copies received data to where it belongs.
     pub(super) fn settle(&mut self) {
         while let Some(Late { to, memory, at, is_sent }) = self.ends.late.pop() {
             let data = &memory[at..][..to.length() as usize];
@@ -190,7 +191,7 @@ impl Transport<'_> {
         self.rest.messages.receive(purpose, from, memory, bytes)
     }
 
-    /// Takes what a completed message had in memory of its own.
+    /// Takes a completed message, and the memory that it had of its own.
     pub(super) fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
         let Done { purpose: id, is_receive, outcome, memory } = done;
         let bytes = outcome?;
