@@ -1,17 +1,17 @@
-//! The words of the C interface: what include/polycast.h declares, field by field.
+//! Types of the C interface: what include/polycast.h declares, field by field.
 
 use std::ffi::{c_int, c_void};
 
-/// `POLYCAST_INTERFACE_VERSION`.
+/// Version of the interface, `POLYCAST_INTERFACE_VERSION`: a door of another one is not understood.
 pub const INTERFACE_VERSION: u32 = 18;
-/// `POLYCAST_CAN_PACK`.
+/// Capability of a door, `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
-/// `POLYCAST_GIVES_WAY`.
+/// Capability of a door, `POLYCAST_GIVES_WAY`.
 pub const GIVES_WAY: u32 = 2;
-/// `POLYCAST_MESSAGE_MOST_BYTES`.
+/// Most bytes of a message, `POLYCAST_MESSAGE_MOST_BYTES`.
 pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
 
-/// `POLYCAST_ANY_PEER`, as it is handed to a receive.
+/// Any sender, `POLYCAST_ANY_PEER`, as it is handed to a receive.
 pub const ANY_PEER: u32 = u32::MAX;
 
 /// `polycast_call` of polycast.h, field by field.
@@ -42,9 +42,9 @@ pub struct MpiError(pub c_int);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completion {
     pub slot: u32,
-    /// 0, or MPI's.
+    /// MPI's error; 0: none.
     pub error: c_int,
-    /// Of receives, those that came.
+    /// Bytes that came, of a receive.
     pub bytes: usize,
 }
 
@@ -91,7 +91,7 @@ impl SteadyCalls {
     pub const NONE: SteadyCalls = SteadyCalls { collective: 0, first: 0, last: 0, calls: 0 };
 }
 
-/// A number of bytes as a field of 32 bits has it: what does not fit is the largest.
+/// A number of bytes as a field of 32 bits has it: a larger one becomes the largest that fits.
 pub fn saturated(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -33,50 +33,51 @@ use passing::Passing;
 use plan::Pool;
 pub use plan::{Answer, Operation, Plan};
 
-/// What serves.
+/// The server of a communicator's calls.
 enum State {
     /// The stock MPI, so far.
     Unserved,
     /// The stock MPI: some rank cannot serve, or there is no number left.
     Refused,
     Served(Box<Communicator>),
-    /// MPI failed, or polycast did, while ranks agreed on something: this one does not know what the others do.
+    /// Failed: MPI or polycast failed while ranks agreed: this rank does not know what others do.
     Broken(Failure),
 }
 
-/// See the module. `polycast_communicator` of polycast.h, which knows what it begins with.
+/// A communicator as the door holds it: `polycast_communicator` of polycast.h, which knows the
+/// first fields.
 #[repr(C)]
 pub struct Attached {
-    /// For the door: nothing, while somebody reads what becomes of calls.
+    /// Calls that the door leaves without asking; none while somebody reads what becomes of calls.
     pub passing: Passing,
-    /// The same, of those that the communicator has decided about: it gets back how many are left.
+    /// Calls alike that are settled to be left: the door counts them, and gives back the rest.
     pub steady: SteadyCalls,
     door: Door,
     rank: Rank,
     ranks: u32,
     view: Option<Arc<View>>,
     policy: Arc<Policy>,
-    /// Between its nodes, if somebody has asked.
+    /// The network between its nodes, if somebody has measured it.
     network: Option<Network>,
     /// The longest calls that may be served, where memory is limited.
     longest: Option<LongestCalls>,
     counts: CallCounts,
     log: Log,
-    /// Somebody reads what becomes of calls.
+    /// True if somebody reads what becomes of calls.
     is_logged: bool,
-    /// What the policy leaves to the MPI passes by, and is not counted: on all ranks or on none.
+    /// True if calls that the policy leaves pass by uncounted: on all ranks or on none.
     passes: bool,
     state: State,
-    /// A call that was not waited for would have been served if the ranks had agreed on a number: they do so in the next one that is.
+    /// True if an unwaited call lacked a number: ranks agree on one in the next waited call.
     is_wanted: bool,
-    /// Given back, for the next calls.
+    /// Plans that were given back, for the next calls.
     pub plans: Pool,
 }
 
 impl Attached {
-    /// Local, unless the program has changed settings. `None`: leave it to the stock MPI, as all ranks do. Where MPI fails on this rank, the
-    /// others may serve: its broadcasts give MPI's error.
-    /// It has had so many calls of each collective.
+    /// An attached communicator after `earlier_calls` of each collective; `None` if all ranks leave
+    /// it to the stock MPI. Local, unless the program has changed settings. Where MPI fails on this
+    /// rank, the others may serve: its calls give MPI's error.
     pub fn new(
         door: Door,
         rank: Rank,
@@ -174,7 +175,7 @@ impl Attached {
         self.ranks
     }
 
-    /// Who serves a call; the same on all ranks. Collective the first time that a choice needs something that is not there yet.
+    /// Decides who serves a call, alike on all ranks. Collective if it needs something untried.
     ///
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
@@ -211,7 +212,7 @@ impl Attached {
         }
     }
 
-    /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
+    /// Plans an unwaited call. What it wants and is untried is tried in the next waited call.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         if let Some(why) = self.leaves_beforehand(&call) {
             return self.pass(&call, why);
@@ -230,7 +231,7 @@ impl Attached {
         }
     }
 
-    /// Nothing passes by any more: what this rank knows of the network may be something else than what the others know.
+    /// Breaks the communicator. No call passes by any more: others may know another network.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Decision {
         self.view = None;
@@ -299,7 +300,7 @@ impl Attached {
         }
     }
 
-    /// Ways are measured apart from the program's calls, those among them that the rules leave to the MPI.
+    /// True if ways are measured apart from the program's calls, even if the rules choose the MPI.
     fn tunes(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.settings.tune.is_some())
     }
@@ -311,8 +312,9 @@ impl Attached {
         }
     }
 
-    /// What serves. Collective the first time: all ranks agree on a number, or that there is none. `is_by_multicast`: a group
-    /// will be needed; if all leaders have one, nothing more is exchanged for it.
+    /// The part that serves; `None` if the stock MPI does. Collective the first time: all ranks
+    /// agree on a number, or that there is none. `is_by_multicast`: a group will be needed; if all
+    /// leaders have one, nothing more is exchanged for it.
     pub fn serve(&mut self, is_by_multicast: bool) -> Result<Option<&mut Communicator>, MpiError> {
         if let State::Unserved = self.state {
             self.open(is_by_multicast, None)?;
@@ -323,7 +325,7 @@ impl Attached {
         })
     }
 
-    /// What serves a call that was planned.
+    /// The part that serves, for a call that was planned.
     fn served(&mut self) -> Result<&mut Communicator, Failure> {
         match &mut self.state {
             State::Served(communicator) => Ok(communicator),
@@ -332,7 +334,7 @@ impl Attached {
         }
     }
 
-    /// Starts a call as it was chosen. See [`Communicator::start`].
+    /// Starts a call as it was chosen: [`Communicator::start`].
     ///
     /// # Safety
     /// As for [`Communicator::start`].
@@ -346,7 +348,7 @@ impl Attached {
         unsafe { self.served()?.start(chosen, of, buffers) }
     }
 
-    /// See [`Communicator::run`].
+    /// Runs a call as it was chosen, to its end: [`Communicator::run`].
     ///
     /// # Safety
     /// As for [`Communicator::start`].
@@ -361,7 +363,8 @@ impl Attached {
         self.noted(outcome)
     }
 
-    /// How a call ended. One that went wrong may change what serves the next one.
+    /// Passes on a call's outcome. A failure ends settled decisions: others may serve the next
+    /// call.
     fn noted(&mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         if outcome.is_err()
             && let State::Served(communicator) = &mut self.state
@@ -372,7 +375,7 @@ impl Attached {
         outcome
     }
 
-    /// See [`Communicator::test`].
+    /// Lets operations go on: [`Communicator::test`].
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         match &mut self.state {
             State::Served(communicator) => communicator.test(key).map(|outcome| self.noted(outcome)),
@@ -380,7 +383,7 @@ impl Attached {
         }
     }
 
-    /// See [`Communicator::wait`].
+    /// Waits for an operation: [`Communicator::wait`].
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
         match &mut self.state {
             State::Served(communicator) => {
@@ -391,7 +394,7 @@ impl Attached {
         }
     }
 
-    /// The MPI has done a call that was left to it, and is timed.
+    /// Takes the time of a call that was left to the MPI, which has done it.
     pub fn end_of_left(&mut self) {
         match &mut self.state {
             State::Served(communicator) => communicator.end_of_left(),
@@ -399,7 +402,7 @@ impl Attached {
         }
     }
 
-    /// The door is through with a call that was served.
+    /// Takes the time of a served call anew, when the door is through with it.
     #[inline]
     pub fn end_of_served(&mut self) {
         if let State::Served(communicator) = &mut self.state {
@@ -407,7 +410,7 @@ impl Attached {
         }
     }
 
-    /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
+    /// The way that would serve a call, as known without trying; true if ways are compared for it.
     pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
         if let State::Served(communicator) = &self.state {
             return communicator.choice(call, &self.steady);
@@ -420,7 +423,7 @@ impl Attached {
         (rules.choice, are_tuned || (are_tried && trials::is_comparable(rules)))
     }
 
-    /// The program frees the communicator. `is_over`: MPI ends, and nobody will ask again.
+    /// Detaches the communicator, which is freed. `is_over`: MPI ends, and nobody asks again.
     pub fn detach(mut self: Box<Attached>, is_over: bool) {
         match self.state {
             State::Served(mut communicator) => {

@@ -9,101 +9,103 @@ use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{MpiError, Reduction};
 
-/// A call that is to be served.
+/// A call that asks to be planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub of: policy::Call,
-    /// Without meaning where there is none.
+    /// Rank of the root; without meaning for collectives that have none.
     pub root: Rank,
-    /// It may be served now in one way and then in another: the result is the same to the last bit.
+    /// True if the call may be served in different ways from one call to the next: the result is
+    /// the same to the last bit.
     pub may_be_compared: bool,
-    /// Contributions are to be combined in the order of ranks.
+    /// True if contributions must be combined in the order of ranks.
     pub is_ordered: bool,
-    /// They are combined by the program's own operation.
+    /// True if contributions are combined by an operation that the program defined itself.
     pub is_own: bool,
 }
 
-/// What serves a call, and its epoch, for ranks may have been called with another size.
+/// A chosen way to serve a call, with the call's epoch. The epoch is kept because other ranks may
+/// have been called with another size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chosen {
     pub choice: Choice,
     pub(crate) epoch: Epoch,
-    /// It is not waited for, so how long it takes says nothing.
+    /// True if the program does not wait for the call, so its duration says nothing about the way.
     pub(crate) is_ahead: bool,
 }
 
-/// Who serves a call.
+/// The server of a call: the stock MPI or polycast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
-    /// The MPI.
+    /// The stock MPI.
     Left,
-    /// The MPI, and [`Communicator::end_of_left`] is to be called when it has done it.
+    /// The stock MPI; [`Communicator::end_of_left`] is to be called when the MPI has done the call.
     LeftAndTimed,
-    /// [`Communicator::start`], in this way.
+    /// Polycast: [`Communicator::start`] in the chosen way.
     Served(Chosen),
 }
 
 impl Decision {
-    /// Of a rank that does not know what the others do: its call gives the error.
+    /// The decision of a rank that does not know what the other ranks do: its call gives the error.
     pub const UNKNOWN: Decision = {
         let chosen = Chosen { choice: Choice::Stock, epoch: Epoch::FIRST, is_ahead: false };
         Decision::Served(chosen)
     };
 }
 
-/// What serves a call, and why.
+/// The reason why a call is served as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// The rules alone.
+    /// The rules alone decided.
     Rules(policy::By),
-    /// It is the turn of this way.
+    /// Ways are being compared, and it is this one's turn.
     Compared,
-    /// It was faster when they were compared.
+    /// The way was faster when ways were compared.
     Faster,
-    /// It combines long contributions by the program's own operation.
+    /// The call combines long contributions by the program's own operation.
     OwnOperation,
-    /// It may need more memory than some rank gets.
+    /// The call may need more memory than some rank gets.
     LittleMemory,
 }
 
-/// Where such a call is planned.
+/// The moment at which a call that the program does not wait for is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// When it begins.
+    /// At the call's beginning, on this rank alone.
     Local,
-    /// Before: all ranks come, and may wait for each other.
+    /// Before the call begins: all ranks come, and may wait for each other.
     MayWait,
 }
 
-/// What a rank hands in.
+/// The buffers that a rank hands in for a call.
 #[derive(Clone, Copy)]
 pub struct Buffers {
-    /// NULL where there is nothing.
+    /// Bytes that this rank contributes; NULL if it contributes none.
     pub input: *const u8,
     pub output: *mut u8,
-    /// NULL where nothing is combined.
+    /// Operation that combines contributions; NULL if nothing is combined.
     pub reduction: *const Reduction,
 }
 
 impl Buffers {
-    /// A broadcast has one.
+    /// The buffers of a broadcast, which has a single one.
     pub fn broadcast(output: *mut u8) -> Buffers {
         Buffers { input: null(), output, reduction: null() }
     }
 }
 
-/// Names an operation of its communicator until it has ended.
+/// Names an operation of its communicator until the operation has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationKey(pub u32);
 
-/// Why an operation did not finish.
+/// The reason why an operation did not finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// MPI's own error.
+    /// An error of the MPI.
     Mpi(MpiError),
-    /// The ranks called with different sizes. Nothing is on its way any more.
+    /// The ranks called with different sizes. No message of the operation is on its way any more.
     Size,
-    /// Ours.
+    /// An error of polycast itself.
     Internal,
 }
 
@@ -119,7 +121,7 @@ impl From<Mismatch> for Failure {
     }
 }
 
-/// How far an operation is.
+/// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Pending,
@@ -127,27 +129,28 @@ pub enum Progress {
     Failed(Failure),
 }
 
-/// What operations have found when they were asked for progress.
+/// The kind of event that operations have found when they were asked for progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     Nothing,
-    /// Something that MPI does not know of, or something was done in shared memory.
+    /// Datagrams, which MPI does not know of, or work done in shared memory.
     Datagrams,
     Messages,
 }
 
-/// What a node has seen of the datagrams of a broadcast.
+/// Record of the datagrams that a node has seen of one broadcast.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// When the first and the last one came; at the root, when they went.
+    /// Arrival of the first datagram and of the last one; at the root, the times at which they were
+    /// sent.
     pub first: Option<Instant>,
     pub last: Option<Instant>,
     pub is_root: bool,
-    /// Since the broadcast began.
+    /// The multicast counters' growth since the broadcast began.
     pub counters: Counters,
 }
 
-/// A broadcast, as the policy sees it.
+/// A broadcast of `bytes` bytes, as the policy sees it.
 pub(crate) fn broadcast_of(bytes: u64) -> policy::Call {
     policy::Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
 }

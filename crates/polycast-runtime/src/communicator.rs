@@ -36,60 +36,65 @@ use crate::trials::Comparison;
 pub use retired::{leave_all_to_mpi, visit as visit_retired};
 use steady::Steady;
 
-/// Calls for which multicast would have been chosen, until it is tried again where it did not work; then twice as many, and so on up to
-/// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
-/// any other one message to and from each rank.
+/// Calls for which multicast would have been chosen, until it is tried again where it did not work;
+/// then twice as many, and so on up to the most. So it is tried before twice the time is over after
+/// which the leaders hold it worth its time. Such a try takes a second, any other one message to
+/// and from each rank.
 const RETRY_AFTER_CALLS: u32 = 16;
 const MAX_RETRY_AFTER_CALLS: u32 = 1 << 16;
 
-/// Calls for which multicast is chosen, between two looks whether a root has said that the ranks are to leave it. All ranks look before the
-/// same calls, when those before are over.
+/// Calls for which multicast is chosen, from one look whether a root has told the ranks to leave it
+/// to the next. All ranks look before the same calls, when those before are over.
 const CALLS_UNTIL_LOOK: u32 = 4;
 
-/// Whether its nodes are connected by multicast.
+/// State of the multicast between the communicator's nodes.
 pub(crate) enum MulticastState {
     Untried,
-    /// Leaders have a driver.
+    /// Ready: the leaders have a driver.
     Ready,
-    /// Trees serve; it is tried again after so many calls for which multicast would have been chosen.
+    /// Unavailable: trees serve; multicast is tried again after `calls_until_retry` calls for which
+    /// it would have been chosen.
     Unavailable {
         calls_until_retry: u32,
         interval: u32,
     },
-    /// The program has freed the communicator, and its neighbours have not yet said goodbye.
+    /// Freed by the program; the neighbours have not yet said goodbye.
     Leaving(Box<NodeMessages>),
 }
 
-/// Whether its nodes have shared memory.
+/// State of the shared memory of the communicator's nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MemoryState {
     Untried,
-    /// Each node of several ranks has.
+    /// Ready: each node of several ranks has memory.
     Ready,
-    /// Not all have, so it is used on none.
+    /// Used on no node, since not all have it.
     Unavailable,
 }
 
 /// A communicator that is served: its state in one process.
 pub struct Communicator {
     pub(crate) door: Door,
-    /// Its messages' own on the private communicator of all ranks.
+    /// Number that marks this communicator's messages on the private communicator of all ranks.
     pub(crate) number: u32,
-    /// Something went wrong with its messages, so nobody else may have the number: some may be on their way.
+    /// True if something went wrong with the messages. Nobody else may then have the number: some
+    /// may be on their way.
     pub(crate) is_spoiled: bool,
-    /// What this communicator has, as far as it was tried; the rest is assumed.
+    /// Capabilities of this communicator, as far as they were tried; the rest is assumed to be
+    /// there.
     pub(crate) capabilities: Capabilities,
     pub(crate) counts: CallCounts,
     pub(crate) layout: Arc<Layout>,
     pub(crate) multicast: MulticastState,
     memory: MemoryState,
     calls_until_look: u32,
-    /// What calls that were not waited for would have used, had it been tried: it is, in the next call that is.
+    /// Capabilities that unwaited calls would have used, had they been tried: they are, in the next
+    /// call that is waited for.
     pub(crate) wanted: Capabilities,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
     pub(crate) steady: Steady,
-    /// In which rank 0 may have ways measured apart from the program's calls.
+    /// Time in which rank 0 may have ways measured apart from the program's calls.
     pub(crate) tuning_budget: Duration,
     pub(crate) tags: Tags,
     pub(crate) shared: Shared,
@@ -97,13 +102,13 @@ pub struct Communicator {
     /// The last call of each collective that went through cells.
     pub(crate) cell_calls: [Option<Box<CellCall>>; Collective::ALL.len()],
     pub(crate) idle: Idle,
-    /// MPI failed, or polycast did, while ranks agreed on something, or in no operation's own message: this one does not know what the
-    /// others do.
+    /// The failure, if MPI or polycast failed while ranks agreed on something, or in no operation's
+    /// own message: this rank then does not know what the others do.
     pub(crate) broken: Option<Failure>,
 }
 
 impl Communicator {
-    /// With a number that its ranks have agreed on. It has had these calls.
+    /// A communicator with a number on which its ranks have agreed, after the calls in `counts`.
     pub fn new(
         door: Door,
         rank: Rank,
@@ -161,7 +166,8 @@ impl Communicator {
         }
     }
 
-    /// Who serves a call; the same on all ranks. Collective the first time that a choice needs something that is not there yet.
+    /// Decides who serves a call, alike on all ranks. Collective the first time that a choice needs
+    /// something that has not been tried.
     ///
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
@@ -177,7 +183,7 @@ impl Communicator {
         self.plan_in(call, epoch)
     }
 
-    /// The same for a call that was counted.
+    /// Decides who serves a call that was counted already and lies in `epoch`.
     pub fn plan_in(&mut self, call: Wanted, epoch: Epoch) -> Decision {
         if self.broken.is_none() {
             match catch_unwind(AssertUnwindSafe(|| self.decide(call, epoch))) {
@@ -189,7 +195,7 @@ impl Communicator {
         Decision::UNKNOWN
     }
 
-    /// The MPI has done a call that was left to it, and is timed.
+    /// Takes the time of a call that was left to the MPI, which has done it.
     pub fn end_of_left(&mut self) {
         self.comparison.ended(Ok(()));
         self.log.end_of_left();
@@ -234,16 +240,16 @@ impl Communicator {
         Ok(decision)
     }
 
-    /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
-    /// `given`: what the door counts itself.
+    /// The way that would serve a call, as known without trying, and true if ways are being
+    /// compared for such calls. `given`: the calls that the door counts itself.
     pub fn choice(&self, call: &policy::Call, given: &SteadyCalls) -> (Choice, bool) {
         let epoch = self.counts_now(given).peek(&self.shared.policy, call.collective);
         let rules = *self.shared.policy.choose(call, self.capabilities, epoch);
         self.comparison.found(rules, &self.shared.policy, call, self.capabilities, epoch)
     }
 
-    /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
-    /// `self.capabilities` then.
+    /// True if the communicator has the capabilities that `choice` needs; they are tried the first
+    /// time. Those that it has not are missing from `self.capabilities` then.
     pub(crate) fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
         self.has(choice.needs())
     }
@@ -262,8 +268,9 @@ impl Communicator {
         Ok(!needs.has(Capabilities::SHARED) || self.has_memory()?)
     }
 
-    /// What it may have or not. Where ranks share nodes, what comes by multicast is handed on through memory, if there is any: before that is known
-    /// nothing is begun that would go another way later on some ranks.
+    /// Capabilities that have not been tried. Where ranks share nodes, data that comes by multicast
+    /// is handed on through memory, if there is any: so multicast counts as untried until memory is
+    /// tried, or some ranks would go another way later.
     pub(crate) fn untried(&self) -> Capabilities {
         let is_memory_untried = self.memory == MemoryState::Untried;
         let shares_nodes = (self.shared.nodes.count() as usize) < self.layout.world_ranks.len();
@@ -274,7 +281,7 @@ impl Communicator {
         multicast.into_iter().chain(memory).fold(Capabilities::NONE, |all, one| all | one)
     }
 
-    /// Tries it the first time.
+    /// True if the nodes have shared memory, which is tried the first time.
     fn has_memory(&mut self) -> Result<bool, MpiError> {
         if self.memory == MemoryState::Untried {
             self.try_memory()?;
@@ -307,7 +314,7 @@ impl Communicator {
         Ok(())
     }
 
-    /// Tries it the first time; looks at times whether it has died.
+    /// True if multicast works. Tries it the first time; looks at times whether it has died.
     fn has_multicast(&mut self) -> Result<bool, MpiError> {
         match self.multicast {
             MulticastState::Untried => self.try_multicast()?,
@@ -324,7 +331,7 @@ impl Communicator {
         Ok(matches!(self.multicast, MulticastState::Ready))
     }
 
-    /// All ranks have been told, and nothing is on its way.
+    /// Gives multicast up for a while. All ranks have been told, and nothing is on its way.
     fn leave_multicast(&mut self) {
         self.shared.deaf = Deaf::default();
         if let Some(driver) = &mut self.shared.driver {
@@ -345,8 +352,8 @@ impl Communicator {
         self.capabilities = self.capabilities.without(Capabilities::MULTICAST);
     }
 
-    /// Where it did not work, it is tried again after a number of calls, which all ranks count alike. Whether a try is worth its time by
-    /// then is for each leader to say in it.
+    /// Tries multicast again where it did not work, after a number of calls, which all ranks count
+    /// alike. Whether a try is worth its time by then is for each leader to say in it.
     fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
         let MulticastState::Unavailable { calls_until_retry, .. } = &mut self.multicast else {
             return Ok(());
@@ -403,7 +410,7 @@ impl Communicator {
         Ok(())
     }
 
-    /// Its nodes are connected; the leaders have a seat.
+    /// Takes multicast into use: the nodes are connected, and the leaders have a seat.
     pub fn begin_multicast(&mut self, seat: Option<Seat>) {
         match (&mut self.shared.driver, seat) {
             (Some(driver), Some(seat)) => driver.return_to(seat),

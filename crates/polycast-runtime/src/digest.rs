@@ -15,19 +15,19 @@ use siphasher::sip::SipHasher24;
 pub struct Digest(SipHasher24);
 
 impl Digest {
-    /// Of this kind of thing.
+    /// A hash of things of this kind.
     pub fn of(kind: &str) -> Digest {
         Digest(SipHasher24::new()).bytes(kind.as_bytes())
     }
 
-    /// Goes on with bytes and their number.
+    /// Adds bytes, after their number.
     pub fn bytes(self, bytes: &[u8]) -> Digest {
         let mut longer = self.number(bytes.len() as u64);
         longer.0.write(bytes);
         longer
     }
 
-    /// Goes on with a number.
+    /// Adds a number.
     pub fn number(mut self, number: u64) -> Digest {
         self.0.write(&number.to_le_bytes());
         self

@@ -1,4 +1,4 @@
-//! The table of functions that a door gives us, made safe to call.
+//! The table of functions that a door hands over, made safe to call.
 
 use std::ffi::{c_int, c_void};
 
@@ -6,20 +6,20 @@ use crate::abi::{CollectiveCall, Completion, DoorTable, MpiError};
 use crate::floating_point::as_programs;
 
 impl DoorTable {
-    /// Adds up over all ranks of MPI_COMM_WORLD, for rank 0. Collective.
+    /// Adds values up over all ranks of MPI_COMM_WORLD, for rank 0. Collective.
     pub fn sum_over_world(&self, values: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the values are as many as we say.
         checked(|| unsafe { (self.sum_over_world)(values.as_mut_ptr(), values.len()) })
     }
 
-    /// The last call, when all is sent. Collective.
+    /// Tells the door that all is reported: the last call. Collective.
     pub fn take_leave(&self) {
         // SAFETY: MPI is there until `polycast_finalize` has returned.
         as_programs(|| unsafe { (self.take_leave)() });
     }
 }
 
-/// One communicator's door.
+/// The door of one communicator.
 #[derive(Clone, Copy)]
 pub struct Door {
     table: &'static DoorTable,
@@ -70,7 +70,8 @@ impl Door {
         checked(|| unsafe { (self.table.stock)(self.communicator, call, send.cast(), receive.cast()) })
     }
 
-    /// The same with as many bytes as `mine` has, which must be as many on all ranks.
+    /// The stock MPI_Allgather on the program's communicator, of as many bytes as `mine` has: as
+    /// many on all ranks.
     pub fn allgather_bytes(&self, mine: &[u8], size: usize) -> Result<Vec<u8>, MpiError> {
         let mut all = vec![0; mine.len() * size];
         if !mine.is_empty() {
@@ -95,7 +96,7 @@ impl Door {
         })
     }
 
-    /// What rank 0 says, by two of them.
+    /// Hands all ranks the text of rank 0, by two broadcasts.
     pub fn say_to_all(&self, mine: String) -> Result<String, MpiError> {
         let mut length = (mine.len() as u64).to_le_bytes();
         self.broadcast(&mut length, 0)?;
@@ -108,13 +109,14 @@ impl Door {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The stock MPI_Allreduce on the program's communicator.
+    /// The stock MPI_Allreduce on the program's communicator: adds the values up.
     pub fn sum(&self, values: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the values are as many as we say.
         checked(|| unsafe { (self.table.sum)(self.communicator, values.as_mut_ptr(), values.len()) })
     }
 
-    /// The same, and leaves the bits that are set on all ranks.
+    /// The stock MPI_Allreduce on the program's communicator: leaves the bits that are set on all
+    /// ranks.
     pub fn intersect(&self, words: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the words are as many as we say.
         checked(|| unsafe { (self.table.intersect)(self.communicator, words.as_mut_ptr(), words.len()) })
@@ -128,7 +130,7 @@ impl Door {
         Ok(ranks.into_iter().map(|rank| rank as u32).collect())
     }
 
-    /// To a rank of MPI_COMM_WORLD.
+    /// Sends to a rank of MPI_COMM_WORLD.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` until poll reports `slot`, or cancel.
@@ -146,7 +148,7 @@ impl Door {
         })
     }
 
-    /// From a rank of MPI_COMM_WORLD, or from [`ANY_PEER`].
+    /// Receives from a rank of MPI_COMM_WORLD, or from [`ANY_PEER`].
     ///
     /// # Safety
     /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or cancel.
@@ -164,7 +166,8 @@ impl Door {
         })
     }
 
-    /// Fills the beginning of `completions`, which must have room for all slots in use, and says how much.
+    /// Fills the beginning of `completions`, which must have room for all slots in use; returns the
+    /// number of completions.
     pub fn poll(&self, completions: &mut [Completion]) -> Result<usize, MpiError> {
         let mut completed = 0u32;
         // SAFETY: the caller of this function gives room for all slots in use.
@@ -174,13 +177,13 @@ impl Door {
         Ok(completed as usize)
     }
 
-    /// Of messages that were not reported.
+    /// Cancels messages that were not reported.
     pub fn cancel(&self, slots: &[u32]) {
         // SAFETY: the slots are as many as we say.
         as_programs(|| unsafe { (self.table.cancel)(self.communicator, slots.as_ptr(), slots.len() as u32) });
     }
 
-    /// The communicator is not used any more.
+    /// Closes the door: the communicator is not used any more.
     pub fn close(&self) {
         // SAFETY: called once, as the last function.
         as_programs(|| unsafe { (self.table.close)(self.communicator) });

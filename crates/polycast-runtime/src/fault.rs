@@ -1,23 +1,23 @@
 //! Places where a test lets a rank panic. Outside of tests there is nothing here.
 
-/// Where.
+/// A place at which a test lets a rank panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// While it finds out what to say of itself.
+    /// While the rank finds out what to tell of itself.
     Record,
-    /// While it reads rank 0's settings.
+    /// While the rank reads rank 0's settings.
     Settings,
-    /// While it draws its conclusions from what all have said.
+    /// While the rank draws its conclusions from what all have told.
     Agree,
     /// Before a communicator's first served call.
     Open,
-    /// While it chooses how a broadcast is served.
+    /// While the rank chooses how a call is served.
     Choose,
-    /// While it looks at what it has for multicast.
+    /// While the rank looks at what it has for multicast.
     Offer,
-    /// While it looks for memory to share with its node.
+    /// While the rank looks for memory to share with its node.
     Memory,
-    /// Where a message of a broadcast starts.
+    /// At the start of a message.
     Message,
 }
 
@@ -39,12 +39,12 @@ mod armed {
         static ARMED: Cell<Option<(Point, u32)>> = const { Cell::new(None) };
     }
 
-    /// This thread panics when it comes to `point` for the time `nth`, counted from 0.
+    /// Makes this thread panic when it comes to `point` for the time `nth`, counted from 0.
     pub fn arm(point: Point, nth: u32) {
         ARMED.set(Some((point, nth)));
     }
 
-    /// Panics if it was said so.
+    /// Panics if this thread was armed for it.
     pub fn point(here: Point) {
         let Some((point, nth)) = ARMED.get().filter(|(point, _)| *point == here) else { return };
         ARMED.set(nth.checked_sub(1).map(|nth| (point, nth)));

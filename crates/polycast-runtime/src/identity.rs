@@ -1,4 +1,5 @@
-//! Which build of polycast this is. Ranks choose alike, and speak the same messages, only if they run the same one.
+//! The identity of this build of polycast. Ranks choose alike, and speak the same messages, only if
+//! they run the same one.
 
 use std::sync::OnceLock;
 
@@ -8,16 +9,16 @@ use polycast_core::protocol::wire;
 use crate::abi::INTERFACE_VERSION;
 use crate::digest::Digest;
 
-/// All that makes a build another one.
+/// Everything that makes a build another one.
 struct Build<'a> {
     version: &'a str,
-    /// Predictions are made in floating point, which differs between machines.
+    /// Target of the build: predictions are made in floating point, which differs between machines.
     target: &'a str,
     interface: u64,
-    /// Of the multicast protocol's datagrams.
+    /// Version of the multicast protocol's datagrams.
     protocol: u64,
     table: &'a str,
-    /// Of the source files (`build.rs`).
+    /// Digest of the source files (`build.rs`).
     sources: &'a str,
 }
 
@@ -31,7 +32,7 @@ const THIS: Build<'static> = Build {
 };
 
 impl Build<'_> {
-    /// Never 0, which says that there is no library.
+    /// The build's identity; never 0, which says that there is no library.
     fn identity(&self) -> u64 {
         let Build { version, target, interface, protocol, table, sources } = self;
         let begun = Digest::of("polycast build").bytes(version.as_bytes()).bytes(target.as_bytes());
@@ -40,7 +41,8 @@ impl Build<'_> {
     }
 }
 
-/// The same in all processes that run this build, another one in those that run another.
+/// Number that names this build: alike in all processes that run it, another one in those that run
+/// another.
 pub fn build_identity() -> u64 {
     static IDENTITY: OnceLock<u64> = OnceLock::new();
     *IDENTITY.get_or_init(|| THIS.identity())

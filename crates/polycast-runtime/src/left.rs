@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 const COLLECTIVES: usize = Collective::ALL.len();
 
-/// Communicators of two ranks, for which more is served on a node, and larger ones.
+/// Kinds of communicators: those of two ranks, for which more is served on a node, and larger ones.
 const KINDS: usize = 2;
 const LARGER: usize = 1;
 
@@ -19,19 +19,23 @@ fn kind_of(ranks: u32) -> usize {
 }
 
 of_process! {
-    /// Of each collective those of fewer bytes. Until ranks have told each other where they are it is not known of any.
+    /// Size in bytes below which calls are left, by collective. It is 0 until ranks have told each
+    /// other where they are.
     static BELOW: [[AtomicU64; COLLECTIVES]; KINDS] =
         [const { [const { AtomicU64::new(0) }; COLLECTIVES] }; KINDS];
 }
 
 of_process! {
-    /// Of each collective, of the first calls on a communicator those of fewer bytes; and how many calls are the first ones.
+    /// Size in bytes below which the first calls on a communicator are left, by collective, and the
+    /// number of these calls.
     static AT_FIRST: [[[AtomicU64; 2]; COLLECTIVES]; KINDS] =
         [const { [const { [const { AtomicU64::new(0) }; 2] }; COLLECTIVES] }; KINDS];
 }
 
-/// All ranks of the job lie so, and go by these settings. Where some rank tells of its calls, or ways are measured for each of them, none is of no
-/// interest. All ranks come to the same: what they leave here they do not count, and rules may ask how many calls there were before.
+/// Learns which calls the MPI serves in this job, from the settings and the shape of all its ranks.
+/// Learns nothing where some rank tells of its calls, or ways are measured for each call. All ranks
+/// come to the same: they do not count the calls that they leave here, and rules may ask how many
+/// there were before.
 pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     if !are_told && settings.tune.is_none() {
         let rules = settings.rules(None);
@@ -52,7 +56,7 @@ pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     }
 }
 
-/// The program changes settings.
+/// Forgets all, since the program changes settings.
 pub fn forget() {
     (0..KINDS).for_each(|kind| set(kind, [0; COLLECTIVES], [LeftAtFirst::default(); COLLECTIVES]));
 }
@@ -68,7 +72,7 @@ fn set(kind: usize, below: [u64; COLLECTIVES], at_first: [LeftAtFirst; COLLECTIV
     });
 }
 
-/// Whether such calls are left on a communicator of so many ranks.
+/// True if such calls are left on a communicator of `ranks` ranks.
 #[inline]
 pub fn is_left(collective: usize, bytes: u64, ranks: u32) -> bool {
     BELOW.with(|all| {
@@ -76,7 +80,8 @@ pub fn is_left(collective: usize, bytes: u64, ranks: u32) -> bool {
     })
 }
 
-/// Whether such calls are left on a communicator that was not attached and has had so many of them, all of which were left.
+/// True if such calls are left on a communicator that was not attached and has had `earlier_calls`
+/// of them, all of which were left.
 #[inline]
 pub fn is_left_at_first(collective: usize, bytes: u64, ranks: u32, earlier_calls: u32) -> bool {
     AT_FIRST.with(|all| {

@@ -29,7 +29,7 @@ global_asm!(
     find = sym find,
 );
 
-/// As `polycast_libc_find` of `doors/libc/find.c`.
+/// Finds a function of libc, as `polycast_libc_find` of `doors/libc/find.c` does.
 extern "C" fn find(name: *const c_char) -> *mut c_void {
     // SAFETY: the names are C strings; nothing is loaded.
     unsafe {
@@ -42,7 +42,7 @@ extern "C" fn find(name: *const c_char) -> *mut c_void {
     }
 }
 
-/// Of a libc that is older than the one this was built with.
+/// Stands for a function that the libc lacks: it is older than the one this was built with.
 extern "C" fn missing() -> isize {
     // SAFETY: it is this thread's.
     unsafe { *libc::__errno_location() = libc::ENOSYS as c_int };

@@ -35,9 +35,9 @@ pub mod test;
 
 pub use self::process::{command, mpi, program};
 
-/// Where Linux says what the machine is made of.
+/// Folder in which Linux tells what the machine is made of.
 const SYSTEM: &str = "/sys/devices/system";
-/// Where it says what of it processes have.
+/// Folder in which Linux tells what processes have of it.
 const PROCESSES: &str = "/proc";
 
 #[inline]
@@ -46,7 +46,8 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// CLOCK_MONOTONIC in nanoseconds: what [`now`] is by a number that other processes of the machine share.
+/// CLOCK_MONOTONIC in nanoseconds: the time of [`now`] as a number that other processes of the
+/// machine share.
 pub fn monotonic_nanos() -> u64 {
     stand_in!(|machine| machine.monotonic_nanos());
     let Timespec { tv_sec, tv_nsec } = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -59,7 +60,8 @@ pub fn nanos_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A text that is the same for processes whose CLOCK_MONOTONIC is one: a start of the kernel, and what shifts its clocks for containers.
+/// Text that is equal for processes whose CLOCK_MONOTONIC is one: a start of the kernel, and what
+/// shifts its clocks for containers.
 pub fn clock() -> String {
     stand_in!(|machine| machine.host().0);
     let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
@@ -84,7 +86,7 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// The same by a function that sleeps so long at most.
+/// Sleeps by a function that sleeps for `longest` at most.
 pub fn sleep_by(longest: Duration, sleep: impl FnOnce(Duration)) {
     stand_in!(|machine| machine.sleep(longest));
     sleep(longest);
@@ -102,21 +104,22 @@ pub fn spin() {
     std::hint::spin_loop();
 }
 
-/// How many descriptors are ready; 0 after `longest`, or after a signal.
+/// Waits for descriptors; returns how many are ready, 0 after `longest` or a signal.
 pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
     stand_in!(|machine| machine.poll(watched, longest));
     let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
     rustix::event::poll(watched, Some(&timeout)).unwrap_or(0)
 }
 
-/// Processors that this process may run on: those when it was asked first, in MPI_Init. Later a program may have bound this thread alone.
+/// Number of processors that this process may run on, as first asked in MPI_Init. Later a program
+/// may have bound this thread alone.
 pub fn processors() -> usize {
     stand_in!(|machine| machine.processors());
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Which those are: a number for each, none where it is not known.
+/// The processors that this process may run on: a number for each, none where they are not known.
 pub fn binding() -> Vec<u8> {
     stand_in!(|machine| machine.locality().to_bits().to_le_bytes().to_vec());
     bound().into_iter().flat_map(u32::to_le_bytes).collect()
@@ -127,13 +130,13 @@ fn bound() -> Vec<u32> {
     (0..CpuSet::MAX_CPU as u32).filter(|processor| set.is_set(*processor as usize)).collect()
 }
 
-/// Where on its host this process runs, as far as it is bound.
+/// Place of this process on its host, as far as it is bound.
 pub fn locality() -> Locality {
     stand_in!(|machine| machine.locality());
     locality::read(Path::new(SYSTEM), &bound())
 }
 
-/// How many bytes of memory this process may still ask for; `None`: nobody has limited it beforehand.
+/// Bytes of memory that this process may still ask for; `None`: nobody has limited it beforehand.
 pub fn memory_left() -> Option<u64> {
     stand_in!(|machine| machine.memory_left());
     memory::left(Path::new(PROCESSES))
@@ -152,7 +155,7 @@ pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// All of them, with their values.
+/// All variables of the environment, with their values.
 pub fn variables() -> Vec<(OsString, OsString)> {
     stand_in!(|machine| machine.variables());
     std::env::vars_os().collect()
@@ -164,7 +167,7 @@ pub fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// As many random bytes as `N`.
+/// Random bytes, `N` of them.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stand_in!(|machine| machine.random(&mut bytes).map(|()| bytes));
@@ -185,7 +188,7 @@ pub fn create_segment(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offe
     Segment::create(shape, name)
 }
 
-/// Memory that another rank of the node has created.
+/// Opens memory that another rank of the node has created.
 pub fn open_segment(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
     stand_in!(|machine| machine.open_segment(offer, shape));
     Segment::open(offer, shape)
@@ -208,7 +211,8 @@ pub fn random() -> io::Result<u64> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-/// Tells this process apart from all others on its host, also from those in other containers; 0 if there is no entropy.
+/// Number that tells this process apart from all others on its host, also from those in other
+/// containers; 0 if there is no entropy.
 pub fn process_identity() -> u64 {
     of_process! { static IDENTITY: OnceLock<u64> = OnceLock::new(); }
     IDENTITY.with(|identity| *identity.get_or_init(|| random().unwrap_or(0)))

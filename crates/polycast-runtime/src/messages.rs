@@ -19,10 +19,11 @@ use crate::door::Door;
 /// Messages that MPI may have at a time before there is memory for more.
 pub const SLOTS: usize = 64;
 
-/// Where none are on their way, what is looked for is elsewhere, and MPI is let work only once in so many looks.
+/// Looks in which MPI is let work once while no messages are on their way: what is looked for is
+/// elsewhere then.
 const LOOKS_WITHOUT_MESSAGES: u32 = 8;
 
-/// What a started message is for.
+/// The purpose of a started message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A message of an operation's schedule.
@@ -33,36 +34,37 @@ pub enum Purpose {
     Probe(ProbeMessage),
 }
 
-/// Which message of a measurement; see [`crate::asked`].
+/// A message of a measurement; see [`crate::asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeMessage {
-    /// As long as it takes; an empty one is the last.
+    /// A question of any length; an empty one is the last.
     Question,
-    /// Of a byte.
+    /// An answer of one byte.
     Answer,
 }
 
-/// Which message of the multicast protocol.
+/// A message of the multicast protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlMessage {
-    /// The one of this number from a neighbour.
+    /// The message of this number from a neighbour.
     In { queue: usize, number: u64 },
-    /// From a drawn receiver.
+    /// A word that this node receives from a drawn receiver.
     Arrival,
-    /// To a neighbour.
+    /// A message to a neighbour.
     Out,
-    /// Of a drawn receiver to the root.
+    /// The word that this node, a drawn receiver, sends to the root.
     Word,
 }
 
-/// Where a message goes or comes from: a rank of the communicator, and one of the communicator's own tags, from 0.
+/// Destination or source of a message: a rank of the communicator, and one of the communicator's
+/// own tags, from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub peer: Rank,
     pub tag: c_int,
 }
 
-/// What routes mean on the private communicator, which all communicators share.
+/// Address of a communicator's messages on the private communicator, which all communicators share.
 pub struct Address {
     /// The rank of each rank in MPI_COMM_WORLD.
     pub world_ranks: Arc<[u32]>,
@@ -74,9 +76,9 @@ pub struct Address {
 pub struct Done<P> {
     pub purpose: P,
     pub is_receive: bool,
-    /// Of receives, the bytes that came.
+    /// Bytes that came, of a receive.
     pub outcome: Result<usize, MpiError>,
-    /// As it was given.
+    /// Memory of the message, as it was given.
     pub memory: Vec<u8>,
 }
 
@@ -92,7 +94,7 @@ struct InFlight {
     memory: Vec<u8>,
 }
 
-/// See the module.
+/// The messages of one communicator that MPI has.
 pub struct Messages {
     door: Door,
     address: Address,
@@ -100,9 +102,10 @@ pub struct Messages {
     free: BinaryHeap<Reverse<u32>>,
     sends_in_flight: usize,
     looks_without_any: u32,
-    /// Of the multicast protocol, completed and not yet looked at: they may complete while a schedule runs.
+    /// Completed messages of the multicast protocol, not yet looked at: they may complete while a
+    /// schedule runs.
     pub control_done: Vec<Done<ControlMessage>>,
-    /// Of a measurement, the same.
+    /// Completed messages of a measurement, not yet looked at.
     pub probes_done: Vec<Done<ProbeMessage>>,
     // What the door reports and takes, kept here so that nothing is allocated.
     completions: Vec<Completion>,
@@ -110,7 +113,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of the communicator behind this door.
+    /// Messages of the communicator behind this door.
     pub fn new(door: Door, address: Address) -> Messages {
         Messages {
             door,
@@ -126,12 +129,12 @@ impl Messages {
         }
     }
 
-    /// Something is on its way out.
+    /// True if a message is on its way out.
     pub fn is_sending(&self) -> bool {
         self.sends_in_flight > 0
     }
 
-    /// Something is on its way.
+    /// True if a message is on its way, in or out.
     pub fn are_any(&self) -> bool {
         self.in_flight.len() > self.free.len()
     }
@@ -160,7 +163,8 @@ impl Messages {
         Some(message)
     }
 
-    /// What was to be received is dropped. MPI may not be through with a send, so its memory stays for ever; it is short.
+    /// Leaves a message to MPI. A receive is dropped. MPI may not be through with a send, so its
+    /// memory stays for ever; it is short.
     fn leave_to_mpi(&mut self, slot: u32) {
         if let Some(InFlight { is_receive: false, memory, .. }) = self.give_back(slot) {
             std::mem::forget(memory);
@@ -280,10 +284,11 @@ impl Messages {
         started
     }
 
-    /// Lets MPI work, and hands on what has completed of schedules.
+    /// Lets MPI work, and hands completed messages of schedules to `step`.
     ///
     /// # Errors
-    /// MPI's own, if no message of its own can tell it: nothing on this communicator can be relied on.
+    /// MPI's error, if no message can be blamed for it: nothing on this communicator can be relied
+    /// on.
     pub fn poll(&mut self, mut step: impl FnMut(OperationKey, Done<MessageId>)) -> Result<(), MpiError> {
         if !self.are_any() {
             self.looks_without_any += 1;
@@ -311,12 +316,13 @@ impl Messages {
         Ok(())
     }
 
-    /// The next [`Messages::poll`] lets MPI work, whether there are messages of ours or not.
+    /// Makes the next [`Messages::poll`] let MPI work, whether polycast has messages or not.
     pub fn is_to_work(&mut self) {
         self.looks_without_any = LOOKS_WITHOUT_MESSAGES - 1;
     }
 
-    /// MPI touches no buffer any more of the receives that `whose` names; sends are left to it.
+    /// Cancels the messages that `whose` names: MPI touches no buffer of their receives any more;
+    /// their sends are left to it.
     pub fn cancel(&mut self, whose: impl Fn(&Purpose) -> bool) {
         let is_one = |message: &Option<InFlight>| message.as_ref().is_some_and(|one| whose(&one.purpose));
         let slots = (0..).zip(&self.in_flight).filter(|(_, message)| is_one(message)).map(|(slot, _)| slot);

@@ -8,7 +8,8 @@ use polycast_core::units::Rank;
 use crate::of_process::of_process;
 use crate::say;
 
-/// Says it once per process. `told`: what another rank called with, where that is known.
+/// Warns, once per process, of a call whose ranks gave different sizes. `told`: the size that
+/// another rank called with, if it is known.
 pub fn say_sizes(call: &Call, rank: Rank, told: Option<u64>) {
     of_process! { static ONCE: Once = Once::new(); }
     ONCE.with(|once| once.call_once(|| say::text(&text(call, rank, told))));

@@ -21,7 +21,7 @@ pub(crate) use of_process;
 #[cfg(test)]
 type Key<T> = std::thread::LocalKey<T>;
 
-/// Of the process, with the method by which a thread's state is reached in tests.
+/// State of the process, with the method by which a thread's state is reached in tests.
 #[cfg(not(test))]
 pub struct Key<T>(pub T);
 
@@ -35,7 +35,8 @@ impl<T> Key<T> {
 
 /// State that several threads of a process change.
 pub trait Shared<T> {
-    /// Under the lock. A thread that panicked under it has left what the others go on with.
+    /// Changes the state under its lock. A thread that panicked under the lock has left a state
+    /// with which the others go on.
     fn change<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R;
 }
 

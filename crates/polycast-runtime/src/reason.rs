@@ -1,6 +1,6 @@
 //! Reasons for which nodes go without multicast.
 
-/// Why multicast is not used between some nodes. All ranks know the same reason.
+/// Reason for which multicast is not used between some nodes. All ranks know the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
@@ -12,7 +12,7 @@ pub enum Reason {
     Interface,
     /// The process is a member of too many groups.
     TooManyGroups,
-    /// It has been tried between these nodes.
+    /// A try between these nodes has failed before.
     TriedBefore,
     /// A socket could not be opened.
     Socket,
@@ -24,7 +24,7 @@ pub enum Reason {
     Entropy,
     /// A mistake of polycast's.
     Internal,
-    /// There is no other node; no rank is asked then.
+    /// No other node to go to; no rank is asked then.
     Nowhere,
 }
 
@@ -49,7 +49,7 @@ impl Reason {
         Reason::ALL.into_iter().find(|reason| *reason as u8 == code)
     }
 
-    /// For the warning.
+    /// Text for the warning.
     pub fn text(self) -> &'static str {
         match self {
             Reason::Off => "POLYCAST_MULTICAST switches it off",

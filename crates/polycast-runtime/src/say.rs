@@ -6,12 +6,12 @@ use std::sync::Once;
 use crate::machine;
 use crate::of_process::of_process;
 
-/// Says `text`, which ends its last line by itself, in one piece.
+/// Writes `text`, which ends its last line by itself, in one piece.
 pub fn text(text: &str) {
     machine::say(text);
 }
 
-/// The one line that polycast says without being asked, once per process.
+/// Warns once per process: this is the one line that polycast writes without being asked.
 pub fn warn_once(warning: &str) {
     of_process! { static ONCE: Once = Once::new(); }
     ONCE.with(|once| once.call_once(|| text(&format!("polycast: warning: {warning}\n"))));

@@ -10,14 +10,15 @@ use std::ffi::c_int;
 
 use polycast_core::schedule::CHANNELS;
 
-/// Communicators that can be told apart, where the MPI has tags enough: a process that serves more at a time is not known, and which
-/// are free is a KiB to be agreed on.
+/// Most bits of a communicator's number, if the MPI has tags enough: a process that serves more at
+/// a time is not known, and to agree on free ones takes a KiB.
 const MAX_NUMBER_BITS: u32 = 13;
-/// Operations in flight that can be told apart, at the least; and what an erroneous program left over is a while behind.
+/// Fewest bits of an operation: those in flight can be told apart, and those that an erroneous
+/// program left over are a while behind.
 const OPERATION_BITS_LEAST: u32 = 6;
 const CHANNEL_BITS: u32 = CHANNELS.ilog2();
 
-/// How the tags are shared out. The same on all ranks.
+/// Division of the tags, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TagSpace {
     number_bits: u32,
@@ -37,17 +38,17 @@ impl TagSpace {
         (i64::from(most.max(0)) + 1).ilog2()
     }
 
-    /// How many communicators can be told apart.
+    /// Number of communicators that can be told apart.
     pub fn numbers(self) -> usize {
         1 << self.number_bits
     }
 
-    /// Of a communicator with this number.
+    /// First tag of the communicator with this number.
     pub fn first_tag(self, number: u32) -> c_int {
         (number << (self.operation_bits + CHANNEL_BITS)) as c_int
     }
 
-    /// For the operations of a communicator.
+    /// Tags for the operations of a communicator.
     pub fn operations(self) -> Tags {
         Tags { operations: 0, told_apart: (1 << self.operation_bits) - 1 }
     }
@@ -56,13 +57,14 @@ impl TagSpace {
 /// The tags of successive operations of a communicator, from its own first: messages of operations in flight are told apart, and
 /// those which an erroneous program left over.
 pub struct Tags {
-    /// That there were.
+    /// Number of operations so far.
     operations: u64,
     told_apart: u32,
 }
 
 impl Tags {
-    /// The tag of channel 0 of the next operation, and its number among all that there are; tags come round.
+    /// The tag of channel 0 of the next operation, and the operation's number among all; tags come
+    /// round.
     pub fn next(&mut self) -> (c_int, u64) {
         let place = (self.operations % u64::from(self.told_apart)) as c_int + 1;
         self.operations += 1;

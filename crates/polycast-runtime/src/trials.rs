@@ -26,35 +26,35 @@ use crate::machine;
 use crate::report::{self, Found, nanos};
 use alike::Last;
 
-/// Where trials are switched off, it lets everything be as the rules have it.
+/// Comparison of ways on one communicator. Where trials are switched off, the rules decide.
 #[derive(Default)]
 pub struct Comparison(Option<Box<Wanted>>);
 
 struct Wanted {
     shape: CommunicatorShape,
-    /// Calls of the program are compared.
+    /// True if calls of the program are compared.
     tries: bool,
-    /// Ways are measured apart from them.
+    /// Findings of measurements apart from the program's calls, if there are to be any.
     tuning: Option<Tuning>,
-    /// `None`: rank 0 has not been asked what the job knows.
+    /// Trials; `None` until rank 0 was asked what the job knows.
     trials: Option<Trials>,
-    /// The call that is under way counts, and began then.
+    /// The call under way, if it counts, and its beginning.
     timed: Option<(Sample, Instant)>,
-    /// The same, of the call that has just ended.
+    /// The call that has just ended, if it counted, and its beginning.
     ended: Option<(Sample, Instant)>,
     last: Last,
 }
 
-/// What was found apart from the program's calls.
+/// Findings from measurements apart from the program's calls.
 #[derive(Default)]
 struct Tuning {
     found: Vec<Recalled>,
-    /// There was no time for them, or nothing to be found.
+    /// Calls for which there was no time, or nothing to be found.
     left_alone: Vec<Sameness>,
 }
 
 impl Comparison {
-    /// `tries`: calls of the program are compared; `tunes`: ways are measured apart from them.
+    /// A comparison. `tries`: the program's calls are compared; `tunes`: ways are measured apart.
     pub fn new(tries: bool, tunes: bool, shape: CommunicatorShape) -> Comparison {
         let new = || {
             let tuning = tunes.then(Tuning::default);
@@ -75,7 +75,7 @@ impl Comparison {
         self.0.as_deref()?.trials.as_ref()
     }
 
-    /// Before the next call is decided, [`Comparison::judge`] is to be called, as on all ranks, and this is to be asked again.
+    /// True if ranks are to judge first: [`Comparison::judge`] is called, then this again.
     pub fn is_due(&self) -> bool {
         self.trials().is_some_and(|trials| trials.due().is_some())
     }
@@ -107,7 +107,8 @@ impl Comparison {
         Ok(())
     }
 
-    /// A call for which the rules have decided so is the first that trials decide: [`Comparison::begin`] is to be called.
+    /// True if this call, for which the rules decided `rules`, is the first that trials decide:
+    /// [`Comparison::begin`] is to be called.
     pub fn is_to_begin(&self, rules: Decision, may_be_compared: bool) -> bool {
         let is_new = |wanted: &Wanted| {
             let is_for_it = may_be_compared || wanted.tuning.is_some();
@@ -116,7 +117,7 @@ impl Comparison {
         self.0.as_deref().is_some_and(is_new)
     }
 
-    /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
+    /// Begins trials with what rank 0 has learned on other communicators of this shape. Collective.
     pub fn begin(&mut self, door: &Door, policy: &Arc<Policy>, rank: Rank) -> Result<(), MpiError> {
         let Some(wanted) = self.0.as_deref_mut() else { return Ok(()) };
         let told = if rank == Rank(0) { told(wanted.shape, policy) } else { [0; TOLD] };
@@ -142,14 +143,16 @@ impl Comparison {
         Ok(())
     }
 
-    /// The same, where rank 0's [`told`] has come with something else. Ways that are measured apart need more.
+    /// Begins trials with rank 0's [`told`], which has come with another exchange. Ways that are
+    /// measured apart need more.
     pub fn begin_told(&mut self, policy: &Arc<Policy>, told: &[u64; TOLD]) {
         if let Some(wanted) = self.0.as_deref_mut().filter(|wanted| wanted.tuning.is_none()) {
             wanted.trials = Some(ledgers::resumed(wanted.shape, policy, told));
         }
     }
 
-    /// Ways to serve such a call are to be measured, if there is time: [`Comparison::tuned`] is to be told what came of it.
+    /// True if ways to serve such a call are to be measured, if there is time:
+    /// [`Comparison::tuned`] is to be called with the result.
     pub fn is_to_tune(&self, rules: Decision, call: &Call, there: Capabilities) -> bool {
         let Some(Wanted { tuning: Some(tuning), trials: Some(_), .. }) = self.0.as_deref() else {
             return false;
@@ -160,7 +163,7 @@ impl Comparison {
             && !tuning.left_alone.contains(&of)
     }
 
-    /// What measuring came to, as rank 0 says it: a line of the file for later jobs, or nothing.
+    /// Takes the result of measuring from rank 0: a line of the file for later jobs, or nothing.
     pub fn tuned(&mut self, policy: &Arc<Policy>, of: Sameness, line: &str) {
         let Some(Wanted { shape, tuning: Some(tuning), trials: Some(trials), .. }) = self.0.as_deref_mut()
         else {
@@ -177,7 +180,7 @@ impl Comparison {
         }
     }
 
-    /// What serves a call that is always to be served alike, and is not compared: what was found by measuring, else what the rules say.
+    /// The way for a call that is always served alike: as measuring found it, else by the rules.
     pub fn unchanging(&mut self, rules: Decision, call: &Call, there: Capabilities) -> Choice {
         if let Some(wanted) = self.0.as_deref_mut() {
             (wanted.timed, wanted.ended, wanted.last) = (None, None, Last::Ruled);
@@ -188,14 +191,14 @@ impl Comparison {
         found.map_or(rules.choice, |found| found.times[usize::from(found.arm)].0)
     }
 
-    /// The communicator goes: the next one of its shape goes on with what it has begun.
+    /// Ends the communicator's trials: the next one of its shape goes on with what they have begun.
     pub fn end(&mut self, policy: &Arc<Policy>) {
         if let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() {
             ledgers::learn(*shape, policy, trials);
         }
     }
 
-    /// What serves such calls, as far as trials have found it out; and whether they still compare.
+    /// The way for such calls, as far as trials have found it; true if ways are still compared.
     pub fn found(
         &self,
         rules: Decision,
@@ -218,7 +221,8 @@ impl Comparison {
         (rules.choice, is_open || (wanted.tries && is_comparable(rules)))
     }
 
-    /// What serves a call for which the rules have decided so. If it is not there, so that they decide again, the turn is lost.
+    /// The way for a call for which the rules decided `rules`. If it cannot be had, so that they
+    /// decide again, the turn is lost.
     pub fn next(
         &mut self,
         rules: Decision,
@@ -256,7 +260,7 @@ impl Comparison {
         }
     }
 
-    /// What the call needs is there: if it counts, and how long it takes here says something, it begins now.
+    /// Notes the beginning of a call. Its time counts if it says something on this rank.
     pub fn starts(&mut self, call: &Call, is_root: bool) {
         let Some(Wanted { timed: Some((_, begun)), .. }) = self.0.as_deref_mut() else { return };
         match is_timed_at(call.collective, Sameness::digits_of(call.bytes.0), is_root) {
@@ -265,19 +269,19 @@ impl Comparison {
         }
     }
 
-    /// The call that is decided next is none to be compared, or how long it takes on this rank says nothing.
+    /// Leaves out the time of the call that is decided next, which says nothing.
     pub fn leave_out(&mut self) {
         if let Some(wanted) = self.0.as_deref_mut() {
             wanted.timed = None;
         }
     }
 
-    /// The call that was decided last counts, and [`Comparison::ended`] is to be called when it has ended.
+    /// True if the call that was decided last counts: at its end call [`Comparison::ended`].
     pub fn is_timed(&self) -> bool {
         self.0.as_deref().is_some_and(|wanted| wanted.timed.is_some())
     }
 
-    /// The call has ended.
+    /// Takes the time of a call that has ended.
     pub fn ended(&mut self, outcome: Result<(), Failure>) {
         let Some(Wanted { trials: Some(trials), timed, ended, .. }) = self.0.as_deref_mut() else { return };
         *ended = timed.take();
@@ -289,7 +293,7 @@ impl Comparison {
         }
     }
 
-    /// The door has unpacked what came with the call that has just ended, which is part of what it takes: the MPI's time has it, too.
+    /// Takes the time anew when the door has unpacked the data: the MPI's time has that, too.
     pub fn unpacked(&mut self) {
         let Some(Wanted { trials: Some(trials), ended, .. }) = self.0.as_deref_mut() else { return };
         if let Some((sample, begun)) = ended.take() {
@@ -297,7 +301,7 @@ impl Comparison {
         }
     }
 
-    /// A call has ended that was none to be compared.
+    /// Notes the end of a call for which ways are not compared.
     pub fn noted(&mut self, outcome: Result<(), Failure>) {
         if outcome == Err(Failure::Size)
             && let Some(trials) = self.0.as_deref_mut().and_then(|wanted| wanted.trials.as_mut())
@@ -307,7 +311,7 @@ impl Comparison {
     }
 }
 
-/// What rank 0 says to the others before calls of a communicator are compared.
+/// Words of rank 0 to the others before ways are compared on a communicator.
 pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
     let (told, recalled) = ledgers::told(shape, policy);
     for Recalled { of, times, arm, .. } in recalled {
@@ -316,7 +320,7 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
     told
 }
 
-/// For the report.
+/// Adds a finding to the report.
 fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, by: By) {
     let (collective, first_bytes, stays) = (of.collective, of.first_bytes(), times[usize::from(stays)].0);
     let (is_tuned, is_remembered) = (of.is_tuned() && by != By::Trial, by == By::EarlierJob);
@@ -331,7 +335,7 @@ fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays
     });
 }
 
-/// Who found it.
+/// Origin of a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Trial,
@@ -340,7 +344,7 @@ enum By {
 }
 
 impl Tuning {
-    /// What was found for such calls and can be had: nothing if one of its ways cannot.
+    /// The finding for such calls, if all of its ways can be had.
     fn way(&self, call: &Call, there: Capabilities) -> Option<&Recalled> {
         let digits = Sameness::digits_of(call.bytes.0);
         let is_it = |found: &&Recalled| {
@@ -354,7 +358,7 @@ impl Tuning {
 }
 
 impl Wanted {
-    /// Whether it has a say in calls for which the rules have decided so.
+    /// True if trials have a say in calls for which the rules decided `rules`.
     fn concerns(&self, rules: Decision) -> bool {
         match self.tuning {
             Some(_) => rules.by != policy::By::Forced,
@@ -362,8 +366,8 @@ impl Wanted {
         }
     }
 
-    /// The ways to serve a call, and which other calls they are open to; and which of them was the best one when they were measured apart from
-    /// the program's calls.
+    /// The ways to serve a call; the other calls for which they are compared, too; and the best
+    /// way, if ways were measured apart from the program's calls.
     fn open(
         &self,
         policy: &Policy,
@@ -382,7 +386,7 @@ impl Wanted {
     }
 }
 
-/// To serve a call.
+/// Ways to serve a call.
 struct Ways {
     choices: [Choice; MAX_ARMS],
     count: usize,
@@ -406,11 +410,12 @@ impl Deref for Ways {
     }
 }
 
-/// Shorter ones MPIs send before anybody asks for them: up to 64 KiB over TCP.
+/// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
 const EAGER_DIGITS: u8 = 16;
 
-/// Who sends to one has sent before that one has it all, and who sends much to all before they have. With little to send the root of the MPI's
-/// own call does not wait for anybody, which is what a program loses that has another way: so its time counts.
+/// True if the time of a call says something on this rank. A rank that sends to one has sent before
+/// that one has all, and so has a rank that sends much to all. With little to send, the root of the
+/// MPI's own call waits for nobody, which a program loses by another way: so its time counts.
 fn is_timed_at(collective: Collective, digits: u8, is_root: bool) -> bool {
     match collective {
         Collective::Broadcast | Collective::Scatter => !is_root || digits <= EAGER_DIGITS,
@@ -427,7 +432,8 @@ fn timed_ranks(of: Sameness, ranks: u32) -> u32 {
     }
 }
 
-/// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
+/// True if trials may replace the way: what is forced, and what the rules leave to the MPI, stays
+/// as the user or the table has it.
 pub fn is_comparable(rules: Decision) -> bool {
     rules.choice != Choice::Stock && rules.by != policy::By::Forced
 }

@@ -1,5 +1,5 @@
-//! What the network between the nodes of a communicator is like: asked before the first call whose choice depends on it, and known to
-//! the process from then on.
+//! Measurement of the network between a communicator's nodes: made before the first call whose
+//! choice depends on it, and known to the process from then on.
 //!
 //! ```text
 //!   every rank    what this process knows of these nodes          beside the agreement on a number, as the bits that all have: all the
@@ -31,21 +31,21 @@ use crate::of_process::{Shared, of_process};
 use crate::report;
 use crate::say::warn_once;
 
-/// Sets of nodes that a process remembers; a job that has more asks some of them again.
+/// Most sets of nodes that a process remembers; a job that has more asks some of them again.
 const MAX_SETS: usize = 1024;
 
 of_process! {
     static KNOWN: Mutex<BTreeMap<u64, Network>> = Mutex::new(BTreeMap::new());
 }
 
-/// What was found.
+/// Result of a measurement.
 pub struct Found {
     pub network: Network,
-    /// No message of the measurement is on its way any more.
+    /// True if no message of the measurement is on its way any more.
     pub is_clean: bool,
 }
 
-/// Names the nodes of a communicator, whatever its ranks there are.
+/// Number that names the nodes of a communicator, whatever its ranks there are.
 fn set_of(layout: &Layout) -> u64 {
     let leaders = layout.nodes.leaders().iter();
     let mut hosts: Vec<u64> = leaders.map(|leader| layout.hosts[leader.index()]).collect();
@@ -53,7 +53,7 @@ fn set_of(layout: &Layout) -> u64 {
     hosts.into_iter().fold(Digest::of("polycast network"), Digest::number).finish()
 }
 
-/// What this process knows.
+/// The network of these nodes, if this process knows it.
 pub fn known(layout: &Layout) -> Option<Network> {
     let set = set_of(layout);
     KNOWN.change(|known| known.get(&set).copied())
@@ -69,7 +69,7 @@ fn remember(layout: &Layout, network: Network) {
     });
 }
 
-/// As numbers; 0 is for what is not known.
+/// A network as numbers; 0 stands for what is not known.
 fn to_words(network: Option<Network>) -> [u64; 4] {
     let network_or = network.unwrap_or_default();
     let rate = |rate: Option<Rate>| rate.map_or(0, Rate::bits_per_second);
@@ -85,10 +85,10 @@ fn from_words([is_known, latency, rate, multicast_rate]: [u64; 4]) -> Option<Net
     })
 }
 
-/// Words of which the bits that all ranks have tell whether all know the same.
+/// Number of words whose common bits tell whether all ranks know the same.
 pub const COMPARED_WORDS: usize = 8;
 
-/// Those of a rank that knows this.
+/// Words of a rank that knows `mine`, to compare it by the bits that all have.
 pub fn compared(mine: Option<Network>) -> [u64; COMPARED_WORDS] {
     let words = to_words(mine);
     let mut both = [0; COMPARED_WORDS];
@@ -98,13 +98,15 @@ pub fn compared(mine: Option<Network>) -> [u64; COMPARED_WORDS] {
     both
 }
 
-/// What the processes of all ranks know alike, if they do: the bits that all have in [`compared`].
+/// The network that all ranks' processes know alike, if they do, from the bits that all have in
+/// [`compared`].
 pub fn in_common(both: &[u64; COMPARED_WORDS]) -> Option<Network> {
     let is_same = (0..4).all(|index| both[index] == !both[4 + index]);
     from_words([both[0], both[1], both[2], both[3]]).filter(|_| is_same)
 }
 
-/// Finds it out. Collective. Messages go by the tags of this number.
+/// Measures the network, or takes it from a rank that knows it. Collective. Messages go by the tags
+/// of `number`.
 pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Result<Found, MpiError> {
     let ranks = layout.hosts.len();
     let words = to_words(known(layout)).map(u64::to_le_bytes);
@@ -147,7 +149,7 @@ pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Res
     Ok(Found { network, is_clean })
 }
 
-/// All that this process knows.
+/// All networks that this process knows.
 #[cfg(test)]
 pub fn all_known() -> Vec<Network> {
     KNOWN.change(|known| known.values().copied().collect())

@@ -1,4 +1,5 @@
-//! A leader measures the way to the next one in the ring, and answers the one before.
+//! A leader's measurement of the way to the next leader in the ring, and its answers to the one
+//! before.
 
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -13,14 +14,15 @@ use crate::idle::Idle;
 use crate::machine;
 use crate::messages::{Address, Messages, ProbeMessage, Purpose, Route};
 
-/// Of the communicator's tags, beyond those of multicast.
+/// Tags of the measurement, of the communicator's own, beyond those of multicast.
 const PROBE_TAG: c_int = 5;
 const ANSWER_TAG: c_int = 6;
 
-/// A measurement takes milliseconds. One that takes this long is given up, so that no rank waits for one whose MPI has failed.
+/// Longest time of a measurement, which takes milliseconds: then it is given up, so that no rank
+/// waits for one whose MPI has failed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The state of both parts.
+/// State of both parts of a leader: asking and answering.
 pub struct Way {
     messages: Messages,
     idle: Idle,
@@ -28,7 +30,7 @@ pub struct Way {
     previous: Rank,
     began: Instant,
     exchange: Exchange,
-    /// What is to be sent next begins it.
+    /// The first message to be sent.
     first: Next,
     has_told: bool,
     has_heard: bool,
@@ -36,7 +38,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Of a leader; there are two at least.
+    /// The way between leaders; there are two at least.
     pub fn new(door: Door, layout: &Layout, first_tag: c_int) -> Way {
         let leaders = layout.nodes.leaders();
         let (mine, count) = (layout.nodes.mine() as usize, leaders.len());
@@ -56,7 +58,7 @@ impl Way {
         }
     }
 
-    /// Until both are through. `None`: something went wrong, or took too long.
+    /// Measures, until both parts are through. `None`: something went wrong, or took too long.
     pub fn measure(&mut self) -> Option<Estimate> {
         let outcome = self.run();
         self.has_failed |= outcome.is_err() || !self.is_over();
@@ -67,7 +69,7 @@ impl Way {
         self.exchange.estimate()
     }
 
-    /// MPI has no message of it any more.
+    /// True if MPI has no message of the measurement any more.
     pub fn is_clean(&self) -> bool {
         self.is_over() && !self.has_failed
     }

@@ -1,5 +1,5 @@
-//! One communicator's ranks: where they are, and what decides about their calls. Found without a word from what the ranks of
-//! MPI_COMM_WORLD have told.
+//! The ranks of one communicator: where they are, and what decides about their calls. Found without
+//! a message from what the ranks of MPI_COMM_WORLD have told.
 
 use std::sync::Arc;
 
@@ -14,19 +14,21 @@ use super::world::World;
 use crate::idle::Neighbours;
 use crate::{report, settings};
 
-/// Shared by this process's communicators over the same ranks in the same order.
+/// Layout of a communicator's ranks, shared by this process's communicators over the same ranks in
+/// the same order.
 #[derive(Clone)]
 pub struct Layout {
     pub rank: Rank,
     /// The rank of each rank in MPI_COMM_WORLD.
     pub world_ranks: Arc<[u32]>,
-    /// The host and the process of each rank; shared by all that have the ranks of MPI_COMM_WORLD.
+    /// Digest of the host, and of the process, of each rank; shared by all that have the ranks of
+    /// MPI_COMM_WORLD.
     pub hosts: Arc<[u64]>,
     pub processes: Arc<[u64]>,
     pub shape: CommunicatorShape,
     pub policy: Arc<Policy>,
     pub site: Arc<Site>,
-    /// As this process's rank sees them.
+    /// The nodes, as this process's rank sees them.
     pub nodes: Arc<Nodes>,
     /// The ranks of its node alone, by their positions in [`Nodes::local`].
     pub node: Arc<Site>,
@@ -34,7 +36,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network of which this is known.
+    /// The layout of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
+    /// `network`: knowledge of the network between them.
     pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Layout {
         let are_all = ranks.len() == world.hosts.len() && (0..).zip(ranks).all(|(at, rank)| at == *rank);
         let of = |all: &Arc<[u64]>| match are_all {
@@ -69,7 +72,7 @@ impl Layout {
         }
     }
 
-    /// The same ranks on a network of which something else is known: they are where they were.
+    /// The layout of the same ranks with other knowledge of the network: they are where they were.
     pub fn on_network(&self, view: &View, network: Option<Network>) -> Layout {
         let shape = CommunicatorShape { network, ..self.shape };
         let policy = view.policy_of_layout(shape, &self.world_ranks, &self.hosts);

@@ -1,4 +1,4 @@
-//! Which switches join the hosts of a communicator, if anybody knows.
+//! The switches that join the hosts of a communicator, if anybody knows them.
 
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -13,31 +13,33 @@ use crate::door::Door;
 use crate::machine;
 use crate::settings::{NetworkSetting, Settings};
 
-/// Where Slurm says that a host is: its switches from the top, and its name, with dots between them.
+/// Variable with a host's place, as Slurm tells it: its switches from the top, and its name, with
+/// dots between them.
 const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
-/// What the parts of the address are: `switch.switch.node`; `node` where Slurm knows of no switches.
+/// Variable that tells the parts of the address: `switch.switch.node`; `node` where Slurm knows of
+/// no switches.
 const ADDRESS_PATTERN: &str = "SLURM_TOPOLOGY_ADDR_PATTERN";
-/// A longer address is taken for none: it is not Slurm's.
+/// Most bytes of an address: a longer one is taken for none, for it is not Slurm's.
 const MAX_ADDRESS_BYTES: usize = 1024;
-/// Hosts that a warning names.
+/// Most hosts that a warning names.
 const MAX_NAMED: usize = 3;
 
-/// What this process knows of its host.
+/// Knowledge of this process about its host.
 pub struct Here {
     pub host_name: String,
-    /// Of the kernel that runs now, and of the processors that this process is bound to: ranks that are bound to others do not share
-    /// them.
+    /// Digest of the kernel that runs now, and of the processors that this process is bound to:
+    /// ranks that are bound to others do not share them.
     pub kernel: u64,
-    /// Of the kernel and the host's name.
+    /// Digest of the kernel and the host's name.
     pub host: u64,
-    /// Of the kernel alone.
+    /// Digest of the kernel alone.
     pub kernel_start: u32,
-    /// Empty where Slurm says nothing, or knows of no switches.
+    /// Slurm's address; empty where Slurm says nothing, or knows of no switches.
     address: String,
 }
 
 impl Here {
-    /// Finds it out.
+    /// Finds out about this process's host.
     pub fn new() -> Here {
         let (host_name, boot) = machine::host();
         let variable = |name| machine::variable(name).and_then(|value| value.into_string().ok());
@@ -65,9 +67,9 @@ impl Here {
 /// The ranks on a network that is known.
 pub struct Known {
     pub placed: Placed,
-    /// From where it is known, for the report.
+    /// Origin of the knowledge, for the report.
     pub origin: String,
-    /// What the user should know.
+    /// Warning for the user.
     pub warning: Option<String>,
 }
 
@@ -80,7 +82,7 @@ impl Known {
         Known { placed, origin, warning }
     }
 
-    /// The leaf switches that hold these ranks.
+    /// Number of leaf switches that hold these ranks.
     pub fn switches(&self, ranks: &[u32]) -> u32 {
         let Placed { topology, host_of, .. } = &self.placed;
         let switch_of = |rank: &u32| topology.hosts[host_of[*rank as usize]].switch;
@@ -88,16 +90,17 @@ impl Known {
     }
 }
 
-/// What the ranks have told of where they are.
+/// Words of all ranks on where they are.
 #[derive(Default)]
 pub struct Told {
     host_names: Texts,
     addresses: Texts,
-    /// Of each rank, where on its host it runs; none where that makes no difference.
+    /// Place of each rank on its host; empty if it makes no difference.
     localities: Vec<Locality>,
 }
 
-/// Collective. Addresses are asked for only where somebody has one, and where on its host each rank runs only where it may be of use.
+/// Gathers the words of all ranks. Collective. Addresses are exchanged only if some rank has one,
+/// and places on hosts only if they may be of use.
 pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiError> {
     let has_addresses = records.iter().any(|record| record.address_bytes > 0);
     let bound: Vec<(u64, u64)> = records.iter().map(|record| (record.host, record.kernel)).collect();
@@ -116,7 +119,8 @@ pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiErro
 }
 
 impl Told {
-    /// Of these ranks of MPI_COMM_WORLD, where on their hosts they run; none where nobody knows, or it is not to matter.
+    /// Places of these ranks of MPI_COMM_WORLD on their hosts; empty if nobody knows them, or they
+    /// are not to matter.
     pub fn localities(&self, settings: &Settings, ranks: &[u32]) -> Vec<Locality> {
         match settings.network {
             NetworkSetting::Flat => Vec::new(),
@@ -125,12 +129,12 @@ impl Told {
         }
     }
 
-    /// The host of this rank of MPI_COMM_WORLD.
+    /// Name of the host of this rank of MPI_COMM_WORLD.
     pub fn host_name(&self, rank: u32) -> String {
         self.host_names.get(rank as usize).to_owned()
     }
 
-    /// `None`: nothing is known.
+    /// The network as settings or addresses tell it; `None`: nothing is known.
     pub fn find_out(&self, settings: &Settings) -> Option<Known> {
         let names = || self.host_names.iter().collect::<Vec<&str>>();
         match &settings.network {
@@ -149,14 +153,14 @@ impl Told {
     }
 }
 
-/// Where nothing is known: all hosts on one switch. `host_of` has an entry per rank.
+/// The placement where nothing is known: all hosts on one switch. `host_of` has an entry per rank.
 pub fn flat(host_of: &[u64]) -> Placed {
     let names: Vec<String> = host_of.iter().map(u64::to_string).collect();
     let hosts: BTreeSet<String> = names.iter().cloned().collect();
     Topology::flat(hosts).place(&names)
 }
 
-/// Names some of these hosts.
+/// Text that names some of these hosts; `None` if there are none.
 pub fn named_hosts(names: &[String]) -> Option<String> {
     let named = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(MAX_NAMED);
@@ -168,7 +172,7 @@ pub fn named_hosts(names: &[String]) -> Option<String> {
     }
 }
 
-/// The text of every rank; all ranks know from the records how long each is.
+/// Gathers the text of every rank; all ranks know its length from the records.
 fn gather(
     door: &Door,
     records: &[Record],

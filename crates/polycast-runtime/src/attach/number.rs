@@ -1,4 +1,5 @@
-//! Which number a communicator has: its messages have tags of their own on the private communicator, which all share.
+//! The number of a communicator: its messages have tags of their own on the private communicator,
+//! which all share.
 //!
 //! ```text
 //!   search    every rank: which numbers are free here; rank 0: where to begin, by chance     MPI_Allreduce, the bits that all have
@@ -25,22 +26,23 @@ use crate::machine;
 use crate::of_process::{Shared, of_process};
 
 const BITS: usize = u64::BITS as usize;
-/// What is exchanged first, so that it is short.
+/// Words of numbers that are exchanged first, so that the exchange is short.
 const FIRST_WORDS: usize = 4;
-/// What goes along.
+/// Words that go along in the exchange.
 const MORE_WORDS: usize = 2;
-/// Other threads were faster as often as this: something else is wrong.
+/// Most searches: if other threads were faster as often as this, something else is wrong.
 const MAX_SEARCHES: u32 = 100;
 
 of_process! {
     static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { taken: Vec::new() });
 }
 
-/// A number that no other communicator of any of its ranks has; none, on all ranks, if there is none left, or some rank is not able to use
-/// it. Collective.
+/// Agrees on a number that no other communicator of any of its ranks has; refused, on all ranks, if
+/// none is left, or some rank is not able to use it. Collective.
 ///
-/// `more` and what stands `beside` go along in the first exchange, and come back as the bits that all have. `wants` is asked then, if all are
-/// able: whether a number is needed, which all ranks must find alike.
+/// `more` and `beside` go along in the first exchange, and come back as the bits that all ranks
+/// have. If all are able, `wants` is asked then: true if a number is needed, which all ranks must
+/// find alike.
 pub fn agree(
     world: &World,
     door: &Door,
@@ -75,28 +77,28 @@ pub fn agree(
     }
 }
 
-/// What comes of it.
+/// The outcome of an agreement.
 pub enum Agreement {
     Number(Agreed),
-    /// There is none left, or some rank is not able.
+    /// No number is left, or some rank is not able.
     Refused,
-    /// None was needed.
+    /// No number was needed.
     NotWanted,
 }
 
-/// What a communicator's ranks have in common.
+/// Values on which a communicator's ranks have agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
     pub number: u32,
     pub more: [u64; MORE_WORDS],
 }
 
-/// It may be another communicator's next.
+/// Gives a number back, so that another communicator may have it next.
 pub fn give_back(number: u32) {
     NUMBERS.change(|numbers| numbers.give_back(number));
 }
 
-/// As if all but the first were taken.
+/// Takes all numbers but the first `count`, for tests.
 #[cfg(test)]
 pub fn leave_only(count: usize, all: usize) {
     NUMBERS.change(|numbers| {
@@ -105,10 +107,10 @@ pub fn leave_only(count: usize, all: usize) {
     });
 }
 
-/// Those of a process.
+/// The numbers of a process.
 #[derive(Default)]
 struct Numbers {
-    /// A bit each.
+    /// A bit for each number, set if it is taken.
     taken: Vec<u64>,
 }
 
@@ -118,7 +120,7 @@ impl Numbers {
         self.taken.iter().map(|taken| !taken)
     }
 
-    /// Whether it was free.
+    /// Takes a number; true if it was free.
     fn take(&mut self, number: u32, words: usize) -> bool {
         self.taken.resize(self.taken.len().max(words), 0);
         let (word, bit) = (&mut self.taken[number as usize / BITS], 1 << (number as usize % BITS));
@@ -133,7 +135,7 @@ impl Numbers {
 }
 
 enum Step {
-    /// Among so many words of numbers.
+    /// Searches among the first `words` words of numbers.
     Search {
         words: usize,
     },
@@ -143,7 +145,7 @@ enum Step {
     },
 }
 
-/// One rank's part in one agreement.
+/// Part of one rank in one agreement.
 struct Negotiation {
     words: usize,
     is_first: bool,
@@ -173,7 +175,7 @@ impl Negotiation {
         Negotiation { words, is_first: rank == Rank(0), is_able, more, has_threads, step, searches: 0 }
     }
 
-    /// What this rank has for the intersection.
+    /// Words of this rank for the intersection.
     fn say(&self, numbers: &mut Numbers, chance: u64) -> Vec<u64> {
         match self.step {
             Step::Search { words } if !self.is_able => vec![0; 2 + MORE_WORDS + words],
@@ -186,7 +188,7 @@ impl Negotiation {
         }
     }
 
-    /// What all have in common.
+    /// Takes the words that all ranks have in common.
     fn hear(&mut self, numbers: &mut Numbers, common: &[u64]) -> Outcome {
         match self.step {
             Step::Search { words } => {
@@ -220,7 +222,7 @@ impl Negotiation {
     }
 }
 
-/// One of the bits that are set.
+/// The bit, of those that are set, that `start` picks.
 fn choose(free: &[u64], start: u64) -> Option<u32> {
     let count: u64 = free.iter().map(|word| u64::from(word.count_ones())).sum();
     let mut nth = start.checked_rem(count)?;

@@ -1,4 +1,4 @@
-//! What one rank says of itself when MPI begins: the first bytes that ranks exchange.
+//! The record by which a rank tells of itself when MPI begins: the first bytes that ranks exchange.
 //!
 //! ```text
 //! byte 0                                8                                16
@@ -12,34 +12,36 @@
 //! only when all builds are the same, and any version may lay it out anew. What finds no room goes into another exchange, after
 //! this one has shown that all ranks take part in it.
 
-/// The length, for ever.
+/// Length of a record in bytes, for ever.
 pub const RECORD_BYTES: usize = 64;
-/// What a record begins with: anything else comes from a program that is not polycast.
+/// Beginning of each record: anything else comes from a program that is not polycast.
 const MAGIC: [u8; 8] = *b"polycast";
 
-/// See the module.
+/// The record of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Of the library; another one may not speak the same messages, and chooses differently.
+    /// Identity of the library; another one may not speak the same messages, and chooses
+    /// differently.
     pub build: u64,
     pub capabilities: u64,
     pub settings_digest: u64,
-    /// The same for ranks that share a host: kernel and host name, since containers and emulated hosts share kernels.
+    /// Digest of kernel and host name, equal for ranks that share a host: containers and emulated
+    /// hosts share kernels.
     pub host: u64,
-    /// The same for ranks whose processes run on the same processors.
+    /// Digest that is equal for ranks whose processes run on the same processors.
     pub kernel: u64,
-    /// Tells processes apart.
+    /// Number that tells processes apart.
     pub process: u64,
-    /// Of the name of its host.
+    /// Bytes of the name of the rank's host.
     pub name_bytes: u16,
-    /// Of where Slurm says that the host is; 0 if it does not.
+    /// Bytes of Slurm's address of the host; 0 if there is none.
     pub address_bytes: u16,
-    /// The same for ranks on one kernel, whatever their hosts' names.
+    /// Digest that is equal for ranks on one kernel, whatever their hosts' names.
     pub kernel_start: u32,
 }
 
 impl Record {
-    /// Of a rank that cannot serve: it has no capabilities.
+    /// The record of a rank that cannot serve: it has no capabilities.
     pub fn unable(build: u64) -> Record {
         let [capabilities, settings_digest, host, kernel, process] = [0; 5];
         let (name_bytes, address_bytes, kernel_start) = (0, 0, 0);
@@ -70,7 +72,7 @@ impl Record {
         bytes
     }
 
-    /// `None` if it is no record.
+    /// Reads a record; `None` if the bytes are none.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
         let field = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
         (bytes[..8] == MAGIC).then(|| Record {

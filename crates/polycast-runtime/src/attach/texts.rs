@@ -2,7 +2,7 @@
 #[derive(Default)]
 pub struct Texts {
     all: Box<str>,
-    /// Where each ends; the next begins there.
+    /// End of each text in bytes; the next begins there.
     ends: Box<[u32]>,
 }
 
@@ -19,7 +19,7 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// Empty if there are not so many.
+    /// The text of this index; empty if there are not so many.
     pub fn get(&self, index: usize) -> &str {
         let end = |index: usize| self.ends.get(index).map(|end| *end as usize);
         let begin = index.checked_sub(1).map_or(Some(0), end);

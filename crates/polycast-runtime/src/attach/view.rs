@@ -19,33 +19,35 @@ use crate::report;
 use crate::say::warn_once;
 use crate::settings::{self, Current, Rules, Settings};
 
-/// The longest settings that are accepted from rank 0: three files, in JSON with their quotes escaped, and their names.
+/// Most bytes of settings that are accepted from rank 0: three files, in JSON with their quotes
+/// escaped, and their names.
 const MAX_SETTINGS_BYTES: u64 =
     (2 * (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES) + (64 << 10)) as u64;
 
-/// Shapes whose policies are kept: programs split the same ranks again and again.
+/// Most shapes whose policies are kept: programs split the same ranks again and again.
 const MAX_SHAPES: usize = 64;
-/// Layouts that are kept for the next communicator over the same ranks.
+/// Most layouts that are kept for the next communicator over the same ranks.
 const MAX_LAYOUTS: usize = 8;
 
-/// See the module.
+/// The settings in force, and the network as they show it.
 pub struct View {
     pub settings: Arc<Settings>,
     pub(super) known: Option<Known>,
     policies: Mutex<HashMap<CommunicatorShape, Arc<Policy>>>,
-    /// The one that was used last is the last.
+    /// Kept layouts, the one that was used last at the end.
     layouts: Mutex<Vec<Arc<Layout>>>,
 }
 
 impl View {
-    /// For all ranks of MPI_COMM_WORLD, which have told where they are.
+    /// The view of all ranks of MPI_COMM_WORLD, which have told where they are.
     pub fn new(settings: Arc<Settings>, told: &Told) -> View {
         let known = told.find_out(&settings);
         View { settings, known, policies: Mutex::default(), layouts: Mutex::default() }
     }
 
-    /// What is in force for a communicator that was just met. Collective only where the program has changed settings, which it does on all
-    /// ranks. `None`: leave it to the stock MPI, as all ranks do.
+    /// The view for a communicator that was just met. Collective only where the program has changed
+    /// settings, which it does on all ranks. `None`: all ranks leave the communicator to the stock
+    /// MPI.
     pub fn of(world: &World, door: &Door, rank: usize, size: usize) -> Result<Option<Arc<View>>, MpiError> {
         if settings::changes() == world.changes {
             return Ok(Some(world.view.clone()));
@@ -57,7 +59,8 @@ impl View {
         Ok(settings.map(|settings| Arc::new(View::new(settings, &world.told))))
     }
 
-    /// When a communicator of these ranks of MPI_COMM_WORLD is met: for the report, and, by its rank 0, what the user should know.
+    /// Tells of a communicator of these ranks of MPI_COMM_WORLD that was just met: to the report,
+    /// and, on its rank 0, to the user.
     pub fn tell(&self, rank: Rank, ranks: &[u32]) {
         let known = self.known.as_ref();
         if let Some(warning) = known.and_then(|known| known.warning.as_ref()).filter(|_| rank == Rank(0)) {
@@ -68,7 +71,8 @@ impl View {
         }
     }
 
-    /// By what choices are made, unless it is what every job does without being told anything.
+    /// Tells the report by what choices are made, unless it is what every job does without being
+    /// told anything.
     fn report_choices(&self, ranks: &[u32]) {
         let Settings { rules, parameters, .. } = &*self.settings;
         if self.known.is_none() && parameters.is_none() {
@@ -88,8 +92,8 @@ impl View {
         report::choices(said);
     }
 
-    /// What decides about calls on a communicator of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network
-    /// of which this is known, if somebody has asked.
+    /// The policy of a communicator of these ranks of MPI_COMM_WORLD, of which this process's is
+    /// the one at `rank`. `network`: the network between them, if somebody has measured it.
     pub fn policy(&self, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Arc<Policy> {
         match self.settings.parameters {
             None => self.policy_of_shape(CommunicatorShape { network, ..self.shape(world, ranks) }),
@@ -107,7 +111,8 @@ impl View {
         policies.entry(shape).or_insert_with(new).clone()
     }
 
-    /// The same for ranks that are found there, on hosts as their places may say.
+    /// The policy of these ranks: predictions are made for their places, and for `hosts` where no
+    /// network is known.
     pub(super) fn policy_of_layout(
         &self,
         shape: CommunicatorShape,
@@ -121,7 +126,7 @@ impl View {
         Arc::new(Policy::new(self.settings.rules(Some(&prediction)), shape))
     }
 
-    /// Where these ranks of MPI_COMM_WORLD are, of which this process's is the one at `rank`.
+    /// The layout of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
     pub fn layout(&self, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Arc<Layout> {
         let lock = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
         let take = |layouts: &mut Vec<Arc<Layout>>| {
@@ -165,7 +170,8 @@ impl View {
     }
 }
 
-/// Mine, or rank 0's where they differ; `None`, on all ranks, if some rank does not understand them.
+/// Agrees on settings: `mine`, or rank 0's where they differ; `None`, on all ranks, if some rank
+/// does not understand them.
 pub fn agree_on_settings(
     door: &Door,
     rank: usize,
@@ -182,7 +188,7 @@ pub fn agree_on_settings(
     })
 }
 
-/// Rank 0's settings; `None`, on all ranks, if some rank does not understand them.
+/// Takes the settings of rank 0; `None`, on all ranks, if some rank does not understand them.
 fn take_from_rank_0(
     door: &Door,
     rank: usize,

@@ -1,4 +1,4 @@
-//! What the ranks of MPI_COMM_WORLD tell each other when MPI begins.
+//! The records of the ranks of MPI_COMM_WORLD, which they tell each other when MPI begins.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -21,18 +21,19 @@ use crate::settings::{self, Settings};
 use crate::tags::TagSpace;
 use crate::trace;
 
-/// Beside the door's capabilities: this rank was asked for a report.
+/// Bit beside the door's capabilities: this rank was asked for a report.
 const WANTS_REPORT: u64 = 1 << 32;
-/// Several of its threads may be in MPI at a time.
+/// Bit: several of this rank's threads may be in MPI at a time.
 const HAS_THREADS: u64 = 1 << 33;
-/// This rank was asked for a trace.
+/// Bit: this rank was asked for a trace.
 const WANTS_TRACE: u64 = 1 << 34;
-/// From here on, in five bits: how many binary digits the memory has that a call may need on it; 0: any number.
+/// First of five bits for the memory that a call may need on this rank: the binary digits of its
+/// bytes; 0: any number.
 const ROOM_AT: u32 = 35;
 const ROOM_DIGITS: u64 = 31;
-/// From here on, in a byte: how many bits its tags have.
+/// First bit of a byte for the bits that this rank's tags have.
 const TAG_BITS_AT: u32 = 40;
-/// From here on: how many processors it may run on.
+/// First bit of the number of processors that this rank may run on.
 const PROCESSORS_AT: u32 = 48;
 const MAX_PROCESSORS: usize = 0xffff;
 
@@ -40,37 +41,39 @@ const MAX_PROCESSORS: usize = 0xffff;
 pub struct World {
     pub hosts: Arc<[u64]>,
     pub kernels: Vec<u64>,
-    /// Of each rank, its kernel, whatever its host's name.
+    /// Digest of each rank's kernel, whatever its host's name.
     pub kernel_starts: Vec<u32>,
-    /// Of each rank: how many of the job there are for each processor that it may run on, rounded up.
+    /// Ranks of the job for each processor that a rank may run on, rounded up, by rank.
     pub ranks_per_processor: Vec<u32>,
-    /// How many bytes a call may need on any of them; `None`: no rank's memory is limited.
+    /// Most bytes that a call may need on any rank; `None`: no rank's memory is limited.
     pub room: Option<u64>,
     pub processes: Arc<[u64]>,
     pub told: Told,
     pub tags: TagSpace,
-    /// On some rank.
+    /// True if some rank's threads may be in MPI at a time.
     pub has_threads: bool,
-    /// The settings that the ranks have agreed on, and how often this process had changed its own by then.
+    /// The settings that the ranks have agreed on; beside them the number of changes that this
+    /// process had made to its own by then.
     pub view: Arc<View>,
     pub changes: u64,
 }
 
 of_process! {
-    /// `None` inside: the stock MPI serves all.
+    /// The world; `None` inside: the stock MPI serves all.
     static WORLD: OnceLock<Result<Option<Arc<World>>, MpiError>> = OnceLock::new();
 }
 
 impl World {
-    /// What was told; `None`: the stock MPI serves everything.
+    /// The records that the ranks have told; `None`: the stock MPI serves everything.
     ///
     /// # Errors
-    /// MPI's, where it failed meanwhile: this rank does not know what the others do.
+    /// MPI's error, where it failed meanwhile: this rank does not know what the others do.
     pub fn get() -> Result<Option<Arc<World>>, MpiError> {
         WORLD.with(|world| world.get().cloned().unwrap_or(Ok(None)))
     }
 
-    /// Of these ranks of MPI_COMM_WORLD, one on each host of those that only look like several: their ranks run on one kernel.
+    /// Ranks that look like several hosts and run on one kernel: one of each such host, out of
+    /// these ranks of MPI_COMM_WORLD.
     pub fn on_one_kernel(&self, ranks: &[u32]) -> Vec<u32> {
         let mut hosts: Vec<(u32, u64, u32)> = ranks
             .iter()
@@ -117,8 +120,9 @@ impl World {
     }
 }
 
-/// Collective over MPI_COMM_WORLD, whose `door` it is; once. Whether anything can be served: the same on all ranks, but for one on which
-/// MPI fails meanwhile. That one takes part, and gives MPI's error to its broadcasts.
+/// Begins the job: gathers all ranks' records. Collective over MPI_COMM_WORLD, whose `door` it is;
+/// once. True if anything can be served: the same on all ranks, but for one on which MPI fails
+/// meanwhile. That rank takes part, and gives MPI's error to its calls.
 pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads: bool) -> bool {
     // What goes wrong here is no matter of the others.
     let _ = catch_unwind(|| {
@@ -139,7 +143,8 @@ pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads
     is_served
 }
 
-/// Between two exchanges nothing is done that could fail on one rank alone, or a vote follows.
+/// Gathers the records of all ranks. Between two exchanges nothing is done that could fail on one
+/// rank alone, or a vote follows.
 fn gather(
     door: &Door,
     rank: usize,
@@ -189,7 +194,8 @@ fn gather(
     Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
 }
 
-/// The program comes to need most of the memory that is left when MPI begins. A call gets a sixty-fourth.
+/// Bits for the memory that a call may need: a sixty-fourth of what is left when MPI begins, for
+/// the program comes to need most of it.
 fn room_bits(left: Option<u64>) -> u64 {
     let digits = left.map_or(0, |left| u64::from((left / 64).checked_ilog2().unwrap_or(0).max(1)));
     if digits > ROOM_DIGITS { 0 } else { digits << ROOM_AT }

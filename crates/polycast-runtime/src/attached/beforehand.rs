@@ -1,4 +1,4 @@
-//! What is the MPI's whatever the rules say, on all ranks, but for what is forced.
+//! Calls that are the MPI's on all ranks, whatever the rules say, but for what is forced.
 
 use polycast_core::policy::{By, Capabilities, Epoch};
 
@@ -6,7 +6,7 @@ use super::Attached;
 use crate::call::{Wanted, Why};
 
 impl Attached {
-    /// Why it is left, if it is.
+    /// The reason for which a call is left beforehand, if it is.
     #[inline]
     pub(super) fn leaves_beforehand(&self, call: &Wanted) -> Option<Why> {
         let why = if super::own_operations::is_long(call) {

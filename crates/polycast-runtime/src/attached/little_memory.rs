@@ -6,11 +6,11 @@ use crate::abi::{SteadyCalls, saturated};
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Call, CommunicatorShape};
 
-/// By collective, in bytes of a call. Most communicators have none.
+/// Longest call that may be served, in bytes, by collective. Most communicators have no such limit.
 pub(super) struct LongestCalls(Box<[u64; Collective::ALL.len()]>);
 
 impl LongestCalls {
-    /// That need no more than `room` bytes on any rank.
+    /// Limits for calls that need no more than `room` bytes on any rank.
     pub fn new(room: u64, shape: CommunicatorShape) -> LongestCalls {
         let (ranks, on_node) = (u64::from(shape.ranks), u64::from(shape.ranks_per_node));
         LongestCalls(Box::new(Collective::ALL.map(|collective| {
@@ -23,13 +23,13 @@ impl LongestCalls {
         })))
     }
 
-    /// Whether a call is longer.
+    /// True if the call is longer than its collective's limit.
     #[inline]
     pub fn are_below(&self, call: &Call) -> bool {
         call.bytes.0 > self.0[call.collective as usize]
     }
 
-    /// Without those that are longer, which nobody counts.
+    /// Takes the calls that are longer than the limit out of `steady`, for nobody counts them.
     pub fn cut(&self, steady: &mut SteadyCalls) {
         let longest = self.0.get(steady.collective as usize).copied().map_or(u32::MAX, saturated);
         steady.last = steady.last.min(longest);

@@ -1,4 +1,4 @@
-//! How what serves calls comes to be: its ranks agree on a number.
+//! The opening of a communicator: its ranks agree on a number, and the part that serves is made.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,9 +20,9 @@ use crate::trials;
 pub(super) struct For {
     pub call: policy::Call,
     pub epoch: Epoch,
-    /// Ways to serve it are to be measured.
+    /// True if ways to serve the call are to be measured.
     pub tunes: bool,
-    /// What serves it may change from one call to the next, and is not forced.
+    /// True if the way may change from one call to the next, and no rule forces it.
     pub is_comparable: bool,
 }
 
@@ -37,8 +37,10 @@ impl For {
 }
 
 impl Attached {
-    /// What serves, unless the MPI does. Collective, in one exchange mostly: it tells what the ranks know of the network, where that decides
-    /// `for_call`, agrees on a number, and brings what rank 0 knows of trials, where the call is to be compared.
+    /// Makes the part that serves, or settles that the MPI does. Collective, mostly in one
+    /// exchange. The ranks compare what they know of the network, if that decides `for_call`; they
+    /// agree on a number; and rank 0 hands out what it knows of trials, if ways are to be compared
+    /// for the call.
     pub(super) fn open(&mut self, is_by_multicast: bool, for_call: Option<For>) -> Result<(), MpiError> {
         let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else { return Ok(()) };
         let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);

@@ -8,13 +8,13 @@ use super::{Attached, State};
 use crate::abi::{Sizes, saturated};
 use crate::call::{Decision, Wanted, Why};
 
-/// By collective.
+/// Sizes of the calls that pass by, by collective.
 pub type Passing = [Sizes; Collective::ALL.len()];
 
-/// None.
+/// No call passes by.
 pub(super) const NOTHING: Passing = [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()];
 
-/// What a policy leaves.
+/// Sizes of the calls that a policy leaves to the MPI.
 fn left_by(policy: &Policy) -> Passing {
     Collective::ALL.map(|collective| {
         let Left { below, above } = policy.left(collective);
@@ -23,7 +23,7 @@ fn left_by(policy: &Policy) -> Passing {
 }
 
 impl Attached {
-    /// A call that the rules leave, for who reads what becomes of calls.
+    /// Leaves a call because the rules do, and logs it for whoever reads what becomes of calls.
     #[cold]
     pub(super) fn pass_by_rules(&mut self, call: &Wanted) -> Decision {
         let counts = match &self.state {
@@ -35,7 +35,7 @@ impl Attached {
         self.pass(call, Why::Rules(by))
     }
 
-    /// The same of one that is left for this.
+    /// Leaves a call for the reason `why`, and logs it.
     #[cold]
     pub(super) fn pass(&mut self, call: &Wanted, why: Why) -> Decision {
         let log = match &mut self.state {
@@ -49,7 +49,8 @@ impl Attached {
         }
     }
 
-    /// What the policy leaves, unless ways to serve it are to be measured.
+    /// Lets the calls that the policy leaves pass by, unless ways to serve calls are to be
+    /// measured.
     pub(super) fn let_pass(&mut self) {
         self.passes = self.view.is_some() && !self.tunes();
         let is_seen = self.is_logged || !self.passes;

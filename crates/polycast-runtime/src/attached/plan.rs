@@ -1,4 +1,4 @@
-//! How one collective call is served: found once, run as often as the door likes.
+//! The plan of one collective call: found once, run as often as the door likes.
 
 use std::ffi::c_int;
 use std::num::NonZeroU64;
@@ -12,23 +12,25 @@ use crate::attached::Attached;
 use crate::call::{Ahead, Buffers, Chosen, Decision, Failure, OperationKey, Wanted};
 use crate::floating_point;
 
-/// Of [`Reduction::is_exact`].
+/// Value of [`Reduction::is_exact`]: the result is exact if two ranks contribute.
 const EXACT_OF_TWO: u32 = 2;
 
-/// Shorter ones of two ranks go as the rules say: what is saved there are calls and wake-ups, which machines agree on; copies are what they differ in.
+/// Shortest call of two ranks for which ways are compared. Shorter ones go as the rules say: ways
+/// then differ in calls and wake-ups, on which machines agree; in copies they do not.
 const COMPARED_OF_TWO_FROM: Bytes = Bytes(8 << 10);
 
 impl Reduction {
-    /// In the program's floating-point environment: numbers are the program's.
+    /// Combines in the program's floating-point environment, since the numbers are the program's.
     ///
     /// # Safety
-    /// So many bytes are readable and writable there, and they do not overlap.
+    /// `bytes` bytes are readable at `from` and writable at `into`, and the two do not overlap.
     pub unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> c_int {
         // SAFETY: the caller's promise.
         floating_point::as_programs(|| unsafe { (self.combine)(self, from.cast(), into.cast(), bytes) })
     }
 
-    /// By turns bits would differ from call to call, unless the order of contributions makes no difference.
+    /// True if a way may change from call to call: the order of contributions then makes no
+    /// difference to the result's bits.
     fn may_be_compared(&self, ranks: u32, bytes: Bytes) -> bool {
         let is_exact = match self.is_exact {
             EXACT_OF_TWO => ranks == 2 && bytes >= COMPARED_OF_TWO_FROM,
@@ -55,7 +57,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Lets it go on; `None`: it has not ended.
+    /// Lets the operation go on; `None` if it has not ended.
     ///
     /// # Safety
     /// [`Plan::start`] has given it, and neither this nor [`Operation::wait`] has said that it has ended. Nobody else uses its
@@ -78,7 +80,7 @@ impl Operation {
 #[expect(clippy::vec_box, reason = "doors hold the addresses of plans")]
 pub struct Pool(Vec<Box<Plan>>);
 
-/// Who serves a call.
+/// The server of a call, with its plan.
 pub enum Answer {
     Left,
     LeftAndTimed,
@@ -86,13 +88,13 @@ pub enum Answer {
 }
 
 impl Plan {
-    /// What serves it.
+    /// The way that serves the call.
     #[cfg(test)]
     pub fn choice(&self) -> polycast_core::policy::Choice {
         self.chosen.choice
     }
 
-    /// What a newer door may know is left.
+    /// Plans a call: `Left` for a collective that only a newer door may know.
     ///
     /// # Safety
     /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan. So does the call's reduction, if it has one.
@@ -102,7 +104,7 @@ impl Plan {
         unsafe { Plan::choose_by(communicator, call, Attached::plan) }
     }
 
-    /// The same for a call that is not waited for.
+    /// Plans a call that is not waited for.
     ///
     /// # Safety
     /// As for [`Plan::choose`].

@@ -14,7 +14,8 @@ use crate::communicator::Communicator;
 use crate::fault::{self, Point};
 
 impl Communicator {
-    /// As [`Communicator::plan`].
+    /// Decides who serves a call that is not waited for; in the same way on all ranks, as
+    /// [`Communicator::plan`] does.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         self.add_up();
         if self.broken.is_none() {
@@ -60,7 +61,8 @@ impl Communicator {
         }
     }
 
-    /// In a call that is waited for. Collective where something is to be tried.
+    /// Tries the capabilities that unwaited calls wanted, in a call that is waited for. Collective
+    /// if there is something to try.
     pub(crate) fn try_what_is_wanted(&mut self) -> Result<(), MpiError> {
         let wanted = std::mem::replace(&mut self.wanted, Capabilities::NONE);
         for one in [Capabilities::MULTICAST, Capabilities::SHARED] {

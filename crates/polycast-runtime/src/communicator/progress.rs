@@ -17,19 +17,21 @@ use crate::mismatch;
 use crate::multicast::visit_groups;
 use crate::operation::{Call, CellCall};
 
-/// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
+/// Longest time for which MPI is not asked while datagrams keep coming: its messages may be what
+/// all wait for.
 const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);
 
-/// While a rank waits for cells awake, MPI is let work once in so many rests: to ask it takes some as long as all of them.
+/// Rests of a rank that waits for cells awake, between two turns of MPI: one turn may take as long
+/// as all these rests.
 const RESTS_UNTIL_MPI: u32 = 16;
 
-/// After so many it is let work in each, and several times, for messages of the program's that come here wait for that, and so do who send
-/// them.
+/// Rests after which MPI gets several turns in each: messages of the program that come here wait
+/// for that, and so do their senders.
 const FEW_RESTS: u32 = 128;
 const TURNS_PER_REST: u32 = 4;
 
-/// So often it is let work after a sleep, in which what it has room for has come, while senders go on filling it. Fewer where ranks that have
-/// a processor sleep, too, so as to leave it to others.
+/// Turns that MPI gets after a sleep: senders go on filling the room that it empties. Fewer where
+/// ranks that have a processor sleep, too, so as to leave it to others.
 const TURNS_AFTER_SLEEP: u32 = 64;
 const TURNS_AFTER_SLEEP_FOR_MESSAGES: u32 = 8;
 
@@ -60,7 +62,8 @@ impl Communicator {
         }
     }
 
-    /// What it takes from operations is their order, and their numbers.
+    /// Runs a call through cells. Of the other operations it takes only a tag and a number, to keep
+    /// their order.
     fn run_through_cells(
         &mut self,
         algorithm: Algorithm,
@@ -155,7 +158,7 @@ impl Communicator {
         self.broken.map_or(Ok(()), Err)
     }
 
-    /// Starts a call as it was chosen. On all ranks in the same order.
+    /// Starts a call as it was chosen. All ranks start their calls in the same order.
     ///
     /// # Errors
     /// Nothing was started, and none will be: an earlier failure was not an operation's own.
@@ -181,19 +184,20 @@ impl Communicator {
         unsafe { self.operations.start(call, &mut self.shared) }
     }
 
-    /// Lets all operations go on, without waiting. Whatever has gone wrong, MPI touches the buffer no more when this says that the
-    /// operation has ended; its key names it no more then.
+    /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
+    /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         self.turn(true);
         self.ended(key)
     }
 
-    /// The same, until it has ended.
+    /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
         self.wait_for(|communicator| communicator.ended(key))
     }
 
-    /// Before ranks agree on something by the program's communicator: a rank that is in such a call lets no operation go on.
+    /// Waits for all operations, before ranks agree on something by the program's communicator: a
+    /// rank in such a call lets no operation go on.
     pub fn finish_all(&mut self) {
         if self.operations.are_running() {
             self.wait_for(|communicator| (!communicator.operations.are_running()).then_some(()));
@@ -248,7 +252,8 @@ impl Communicator {
         }
     }
 
-    /// Nothing can go on before something comes. Whether there is reason to ask MPI afterwards.
+    /// Rests, since nothing can go on before something comes. True if there is reason to ask MPI
+    /// afterwards.
     fn rest(&mut self, asks_always: bool) -> bool {
         let Communicator { operations, shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
@@ -274,7 +279,7 @@ impl Communicator {
         }
     }
 
-    /// What all operations found.
+    /// Asks all operations for progress, and returns the activity that they found.
     fn turn(&mut self, asks_mpi: bool) -> Activity {
         let Communicator { operations, shared, .. } = self;
         let turn = AssertUnwindSafe(|| operations.progress(shared, asks_mpi));

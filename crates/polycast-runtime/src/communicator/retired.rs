@@ -15,16 +15,16 @@ use crate::multicast::{Driver, left_group};
 use crate::of_process::{Shared, of_process};
 use crate::report;
 
-/// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
-/// next communicator is attached.
+/// Time for which freeing a communicator waits for the last messages between its nodes. A
+/// communicator that takes longer is looked at when the next one is attached.
 const SETTLING: Duration = Duration::from_millis(1);
 
-/// How long `MPI_Finalize` waits for messages that are on their way.
+/// Time for which `MPI_Finalize` waits for messages that are on their way.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 impl Communicator {
-    /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
-    /// nobody will ask again.
+    /// Detaches the communicator, which the program frees: it is counted, and goes when MPI has
+    /// nothing more for it. `is_over`: MPI ends, and nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
         report::released(self.shared.driver.as_deref().map(Driver::totals));
         self.add_up();
@@ -55,7 +55,8 @@ impl Communicator {
         }
     }
 
-    /// Nothing is on its way between its nodes, or MPI has failed: then nobody knows, and its number is not used again. Does not wait.
+    /// True if nothing is on its way between the nodes, or MPI has failed: then nobody knows, and
+    /// the number is not used again. Does not wait.
     pub fn is_settled(&mut self) -> bool {
         let MulticastState::Leaving(control) = &mut self.multicast else { return true };
         let settled = control.is_settled(&mut self.shared.messages);
@@ -63,18 +64,19 @@ impl Communicator {
         settled.unwrap_or(true)
     }
 
-    /// Nothing has gone wrong, and nothing is running.
+    /// True if nothing has gone wrong, and nothing is running.
     fn is_clean(&self) -> bool {
         !self.is_spoiled && self.broken.is_none() && !self.operations.are_running()
     }
 
-    /// At the end: MPI touches no buffer of ours any more.
+    /// Ends all operations: MPI touches no buffer of polycast's any more.
     fn abandon(&mut self) {
         self.operations.end_all(Failure::Internal, &mut self.shared);
         self.shared.messages.cancel(|_| true);
     }
 
-    /// The door may free what it has, and another communicator may have the number.
+    /// Closes the communicator: the door may free what it has, and another communicator may have
+    /// the number.
     pub fn close(mut self: Box<Communicator>) {
         if self.is_clean() && !self.shared.messages.is_sending() {
             self.abandon();
@@ -85,7 +87,7 @@ impl Communicator {
         self.door.close();
     }
 
-    /// MPI ends: it frees what the door has.
+    /// Leaves the communicator to the MPI, which ends and frees what the door has.
     pub fn leave_to_mpi(mut self: Box<Communicator>) {
         self.abandon();
     }
@@ -105,7 +107,8 @@ pub fn add(communicator: Box<Communicator>) {
     RETIRED.change(|retired| retired.push(Retired(communicator)));
 }
 
-/// Lets those go that are settled by now. Not under the lock: it calls MPI.
+/// Closes the communicators that are settled by now. The lock is not held meanwhile: this calls
+/// MPI.
 pub fn visit() {
     for Retired(mut communicator) in RETIRED.change(std::mem::take) {
         match communicator.is_settled() {
@@ -115,8 +118,10 @@ pub fn visit() {
     }
 }
 
-/// MPI ends. What still comes is here soon, as a rule; it is received, for some libraries complain of messages that nobody has asked
-/// for (UCX: a line for each). The receives for those that are later stay with MPI, which works while it waits for all ranks to end.
+/// Ends all retired communicators, since MPI ends. Messages that still come are here soon, as a
+/// rule; they are received, for some libraries complain of messages that nobody has asked for (UCX:
+/// a line for each). The receives for later ones stay with MPI, which works while it waits for all
+/// ranks to end.
 pub fn leave_all_to_mpi() {
     let end = machine::now() + LAST_PATIENCE;
     let mut all = RETIRED.change(std::mem::take);

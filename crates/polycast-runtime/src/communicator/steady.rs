@@ -7,8 +7,9 @@
 //!                     ╰─── only counted ───╯   what was counted is added up; decided
 //! ```
 //! # Invariant
-//! Of a rank it changes only how soon it has decided: before anything else is decided, all counts are what they would be without it. So ranks
-//! need not agree on it.
+//!
+//! These calls change only how soon a rank has decided: before anything else is decided, all counts
+//! are what they would be otherwise. So ranks need not agree on them.
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +27,11 @@ pub struct Steady {
     may_be_compared: bool,
     is_ordered: bool,
     decision: Decision,
-    /// Their trial, if it has settled what serves them.
+    /// The trial of such calls, if it has settled what serves them.
     of: Option<Sameness>,
     left: u64,
     made: u64,
-    /// Of those that are left, the door counts so many itself.
+    /// Number of calls, of those that are left, that the door counts itself.
     given: u32,
 }
 
@@ -47,7 +48,7 @@ impl Steady {
         given: 0,
     };
 
-    /// What the door can leave by itself.
+    /// Hands the door the calls that it can leave by itself.
     pub fn give(&mut self) -> SteadyCalls {
         let Ok(first) = u32::try_from(*self.bytes.start()) else { return SteadyCalls::NONE };
         if self.decision != Decision::Left || self.collective.combines() {
@@ -58,12 +59,12 @@ impl Steady {
         SteadyCalls { collective, first, last, calls: self.given }
     }
 
-    /// Of the given calls, how many it has left.
+    /// Number of the `given` calls that the door has left to the MPI.
     fn left_by_door(&self, given: &SteadyCalls) -> u64 {
         u64::from(self.given - given.calls)
     }
 
-    /// What it has left.
+    /// Takes back the calls that were given to the door, and counts those that it has left.
     pub fn take_back(&mut self, given: &mut SteadyCalls) {
         let made = self.left_by_door(given);
         self.given = 0;
@@ -71,7 +72,7 @@ impl Steady {
         *given = SteadyCalls::NONE;
     }
 
-    /// What serves a call, if it is one of them.
+    /// The decision for a call, if the call is like the last one.
     #[inline]
     pub fn next(&mut self, call: &Wanted) -> Option<Decision> {
         let is_one = self.left > 0
@@ -87,7 +88,7 @@ impl Steady {
 }
 
 impl Communicator {
-    /// A call was decided so.
+    /// Settles the calls to come that are like this one, which was decided so.
     pub(crate) fn look_ahead(&mut self, call: &Wanted, epoch: Epoch, decision: Decision) {
         let choice = match decision {
             Decision::Left => Choice::Stock,
@@ -115,14 +116,15 @@ impl Communicator {
         };
     }
 
-    /// With what is only counted so far, here and by the door.
+    /// Counts of calls, with those that are only counted so far, here and by the door.
     pub(crate) fn counts_now(&self, given: &SteadyCalls) -> CallCounts {
         let mut counts = self.counts.clone();
         counts.add(self.steady.collective, self.steady.made + self.steady.left_by_door(given));
         counts
     }
 
-    /// Something else comes.
+    /// Ends the settled calls, since another kind of call comes, and adds what was counted to all
+    /// counts.
     pub(crate) fn add_up(&mut self) {
         let Steady { collective, of, made, .. } = std::mem::replace(&mut self.steady, Steady::NONE);
         self.counts.add(collective, made);

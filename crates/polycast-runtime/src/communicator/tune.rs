@@ -30,26 +30,27 @@ use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::trials::ledgers;
 
-/// A rank keeps no more for measuring; what needs more is not measured.
+/// Most bytes that a rank keeps for measuring; a call that needs more is not measured.
 const MAX_BYTES: u64 = 128 << 20;
-/// What is combined is made of words of so many bytes.
+/// Size of the words that are combined, in bytes.
 const WORD: NonZeroU64 = NonZeroU64::new(8).unwrap();
-/// A size has at most so large a part of the time that is left, for others may come, but for the shortest share.
+/// Divisor of the time that is left: a size has at most that part, for others may come, but at
+/// least the shortest share.
 const PART_OF_WHAT_IS_LEFT: u32 = 4;
 const SHORTEST_SHARE: Duration = Duration::from_millis(250);
 
 of_process! {
-    /// What this process has spent, whoever was rank 0.
+    /// Time that this process has spent on measuring, whichever rank was rank 0.
     static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
 }
 
-/// What rank 0 decides by.
+/// State by which rank 0 decides what is measured next.
 struct Leader {
     session: Session,
     ends: Instant,
 }
 
-/// One call, over and over, on this rank.
+/// A call that is measured over and over, on this rank.
 struct Measured {
     of: collective::Call,
     input: Vec<u64>,
@@ -57,8 +58,8 @@ struct Measured {
 }
 
 impl Communicator {
-    /// What others know, and what measuring tells, before a call for which the rules have decided so. Collective where there is something to
-    /// learn.
+    /// Learns what other ranks know of ways, and measures them if that is wanted, before a call for
+    /// which the rules decided `rules`. Collective if there is something to learn.
     pub(crate) fn learn(&mut self, rules: Decision, wanted: &Wanted) -> Result<(), MpiError> {
         let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
         if self.comparison.is_to_begin(rules, *may_be_compared) {
@@ -71,7 +72,7 @@ impl Communicator {
         }
     }
 
-    /// Finds out what serves such calls best. Collective.
+    /// Finds out which way serves such calls best. Collective.
     fn tune(&mut self, call: &policy::Call, root: Rank) -> Result<(), MpiError> {
         self.finish_all();
         self.comparison.leave_out();
@@ -119,7 +120,8 @@ impl Communicator {
         Ok(())
     }
 
-    /// What may serve such calls; whether multicast and shared memory are there is found out for that. Collective.
+    /// Ways that may serve such calls. Collective: tries multicast and shared memory if some way
+    /// needs them.
     fn ways(&mut self, collective: Collective, bytes: Bytes) -> Result<Vec<Choice>, MpiError> {
         let shape = self.layout.shape;
         let all = candidates(collective, shape, bytes.0, self.capabilities);
@@ -131,7 +133,7 @@ impl Communicator {
         Ok(candidates(collective, shape, bytes.0, self.capabilities))
     }
 
-    /// What rank 0 says is next. Collective.
+    /// The next measurement, as rank 0 says; `None` at the end. Collective.
     fn order(&self, collective: Collective, leader: &mut Option<Leader>) -> Result<Option<Order>, MpiError> {
         let next = leader.as_mut().and_then(|leader| {
             let left = leader.ends.saturating_duration_since(machine::now());
@@ -152,7 +154,7 @@ impl Communicator {
         }))
     }
 
-    /// Measures it, and tells rank 0. Collective.
+    /// Measures a way as ordered, and tells rank 0 the times. Collective.
     fn carry_out(
         &mut self,
         Order { choice, warms_up, repetitions }: Order,
@@ -198,7 +200,8 @@ impl Communicator {
         Ok(())
     }
 
-    /// What was found, kept for later jobs; `None` if there is nothing but the MPI.
+    /// Keeps the finding for later jobs, and returns its line; `None` if there is no way but the
+    /// MPI's.
     fn line_of(&self, call: &policy::Call, found: &Found) -> Option<String> {
         let nanos = |time: &polycast_core::policy::tune::Measured| (time.median_us * 1e3) as u64;
         let mut ways = vec![(found.best, found.time.as_ref().map_or(0, nanos))];
@@ -217,7 +220,7 @@ impl Communicator {
     }
 }
 
-/// Without what cannot win, and first what is likely to be fast.
+/// Leaves out ways that cannot win, and puts first those that are likely to be fast.
 fn likely(ways: Vec<Choice>, collective: Collective, known: Option<&Known>, bytes: u64) -> Vec<Choice> {
     let mut ways = promising(ways, collective, known, bytes);
     if known.is_some() {
@@ -234,7 +237,7 @@ fn likely(ways: Vec<Choice>, collective: Collective, known: Option<&Known>, byte
 }
 
 impl Measured {
-    /// `None` if it takes too much memory, as on all ranks.
+    /// A call to measure; `None`, on all ranks alike, if it takes too much memory.
     fn new(communicator: &Communicator, collective: Collective, root: Rank, bytes: u64) -> Option<Measured> {
         let is_combined = collective.combines();
         let bytes = if is_combined { bytes.next_multiple_of(WORD.get()) } else { bytes };
@@ -275,7 +278,7 @@ impl Measured {
     }
 }
 
-/// What combining takes is that of a simple operation.
+/// Addition of words: combining costs as much as with a simple operation of MPI.
 static ADD: Reduction =
     Reduction { element_bytes: 8, is_commutative: 1, is_exact: 1, is_own: 0, combine: add };
 

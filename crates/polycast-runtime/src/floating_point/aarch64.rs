@@ -2,14 +2,15 @@
 
 use std::arch::asm;
 
-/// FPCR and FPSR.
+/// The registers FPCR and FPSR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment {
     control: u64,
     raised: u64,
 }
 
-/// No traps, to the nearest, and denormal numbers are what they are.
+/// FPCR of the library's environment: no traps, rounding to the nearest, and denormal numbers are
+/// what they are.
 const DEFAULT_CONTROL: u64 = 0;
 
 impl Environment {

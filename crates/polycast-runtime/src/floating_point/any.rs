@@ -1,13 +1,13 @@
-//! By the C library's `fenv.h`, for machines of which nothing else is known here.
+//! Environments by the C library's `fenv.h`, for machines of which nothing else is known here.
 
 use std::ffi::c_int;
 
-/// `fenv_t`, and more than any machine's.
+/// Memory for a `fenv_t`, larger than any machine's.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Environment([u64; 16]);
 
-/// On all of Linux's machines that have it.
+/// Value of `FE_TONEAREST`, on all of Linux's machines that have it.
 const FE_TONEAREST: c_int = 0;
 
 unsafe extern "C" {

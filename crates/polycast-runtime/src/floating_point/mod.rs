@@ -25,11 +25,12 @@ mod tests;
 pub use machine::Environment;
 
 thread_local! {
-    /// While the library works on this thread: the program's, which called it.
+    /// The program's environment while the library works on this thread, which the program called.
     static PROGRAMS: Cell<Option<Environment>> = const { Cell::new(None) };
 }
 
-/// Work of the library's own: neither depends on the program's environment nor leaves anything in it. It may be called by a callback of the program's.
+/// Does work of the library's own: it neither depends on the program's environment nor leaves
+/// anything in it. It may be called by a callback of the program's.
 #[inline]
 pub fn apart<R>(work: impl FnOnce() -> R) -> R {
     let before = PROGRAMS.replace(Some(Environment::left()));
@@ -40,7 +41,8 @@ pub fn apart<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A call of what is not the library's: it has the program's environment, and what it changes there stays.
+/// Calls what is not the library's: the call has the program's environment, and what it changes
+/// there stays.
 #[inline]
 pub fn as_programs<R>(call: impl FnOnce() -> R) -> R {
     let Some(programs) = PROGRAMS.get() else { return call() };
@@ -50,7 +52,8 @@ pub fn as_programs<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A compiler knows no floating-point environment, and would move such work to before the change.
+/// Runs `work` behind a call: a compiler knows no floating-point environment, and would move such
+/// work to before the change.
 #[inline(never)]
 fn outlined<R>(work: impl FnOnce() -> R) -> R {
     work()

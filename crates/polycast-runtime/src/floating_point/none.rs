@@ -1,6 +1,6 @@
 //! For interpreters, which have one environment only.
 
-/// The only one.
+/// The only environment.
 #[derive(Clone, Copy)]
 pub struct Environment;
 

@@ -2,13 +2,14 @@
 
 use std::arch::asm;
 
-/// MXCSR.
+/// The register MXCSR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment(u32);
 
-/// No traps, to the nearest, and denormal numbers are what they are.
+/// MXCSR of the library's environment: no traps, rounding to the nearest, and denormal numbers are
+/// what they are.
 const DEFAULT: u32 = 0x1f80;
-/// Exceptions that were raised. They stay until somebody takes them away.
+/// Bits of the exceptions that were raised. They stay until somebody takes them away.
 const RAISED: u32 = 0x3f;
 
 impl Environment {

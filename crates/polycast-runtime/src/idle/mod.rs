@@ -1,4 +1,4 @@
-//! What a rank does while it waits for messages: what [`rules`] say, on MPI's [`sockets`].
+//! Waiting of a rank for messages: as [`rules`] say, on MPI's [`sockets`].
 
 mod rules;
 mod sockets;
@@ -17,18 +17,18 @@ use crate::machine;
 use crate::of_process::of_process;
 use crate::settings::{Waiting, waiting};
 
-/// What ends a rest beside MPI's sockets.
+/// Events that end a rest, beside MPI's sockets.
 pub struct Watch<'a> {
     pub socket: BorrowedFd<'a>,
     pub events: PollFlags,
     pub at_most: Option<Duration>,
-    /// Where the descriptor tells only of what it was armed for.
+    /// Arms the descriptor before a sleep, if it tells only of what it was armed for.
     pub before_sleep: Option<&'a dyn Arm>,
 }
 
-/// See [`polycast_net::Datagrams::arm`].
+/// Arming before a sleep; see [`polycast_net::Datagrams::arm`].
 pub trait Arm {
-    /// True if something is there already.
+    /// Arms; true if something is there already.
     fn arm(&self) -> bool;
 }
 
@@ -36,18 +36,19 @@ of_process! {
     static IS_ONE_SIDED: AtomicBool = AtomicBool::new(false);
 }
 
-/// The program uses one-sided communication, which MPI does on a rank only while that rank lets it work, and which may be for this one at any
-/// time: from now on no rank of this process sleeps that waits.
+/// Notes that the program uses one-sided communication: from now on no rank of this process sleeps
+/// while it waits. MPI does such communication on a rank only while the rank lets it work, and it
+/// may be for this one at any time.
 pub fn expect_one_sided() {
     IS_ONE_SIDED.with(|is_one_sided| is_one_sided.store(true, Ordering::Relaxed));
 }
 
-/// Whether somebody may want MPI to work here at any time.
+/// True if somebody may want MPI to work here at any time.
 pub fn is_one_sided() -> bool {
     IS_ONE_SIDED.with(|is_one_sided| is_one_sided.load(Ordering::Relaxed))
 }
 
-/// How a rank waits. One per communicator.
+/// State of a rank's waiting. One per communicator.
 pub struct Idle {
     rules: Rules,
     wanted: Option<Waiting>,
@@ -57,7 +58,7 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// For a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
+    /// The waiting of a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
     pub fn new(mut neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
         sockets::open();
         let (wanted, processors) = (waiting(), machine::processors());
@@ -68,7 +69,7 @@ impl Idle {
         Idle { rules, wanted, mpi_gives_way, made: machine::now(), has_slept: false }
     }
 
-    /// The user has the last word.
+    /// Changes a rest to what the user asks for, who has the last word.
     fn as_wanted(&self, rest: Rest) -> Rest {
         match (self.wanted, rest) {
             (Some(Waiting::Spin), Rest::GiveWay | Rest::Pause(_) | Rest::Sleep(_)) => Rest::Spin,
@@ -77,23 +78,24 @@ impl Idle {
         }
     }
 
-    /// A test found something.
+    /// Notes that a test found something.
     pub fn progress(&mut self) {
         self.rules.found();
     }
 
-    /// Something came that MPI does not know of.
+    /// Notes that something came that MPI does not know of.
     pub fn progress_elsewhere(&mut self) {
         self.rules.found_elsewhere();
     }
 
-    /// A test found nothing. `or_memory`: what is waited for may come through memory, too.
+    /// Rests after a test that found nothing. `or_memory`: what is waited for may come through
+    /// memory, too.
     pub fn wait(&mut self, watch: Option<Watch<'_>>, has_sends: bool, or_memory: bool) {
         let rest = self.rules.nothing(machine::now() - self.made, or_memory);
         self.follow(rest, watch, has_sends);
     }
 
-    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
+    /// Rests while data is to come through memory: MPI does not give way, and no socket tells.
     pub fn wait_for_memory(&mut self) {
         let rest = self.rules.untold(machine::now() - self.made);
         match self.as_wanted(rest) {
@@ -106,12 +108,12 @@ impl Idle {
         }
     }
 
-    /// Whether this rank has slept, and not been asked since.
+    /// True if this rank has slept since the last time that this was asked.
     pub fn has_slept(&mut self) -> bool {
         std::mem::take(&mut self.has_slept)
     }
 
-    /// The same where who comes wakes those who `sleep`.
+    /// Rests while data is to come through memory from a rank that wakes those in `sleep`.
     pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) {
         let rest = self.rules.until_woken(machine::now() - self.made);
         match self.as_wanted(rest) {
@@ -124,14 +126,14 @@ impl Idle {
         }
     }
 
-    /// Enough tests found nothing, or there was no reason for one. A sleep ends also by what `watch` says. False if only its socket
-    /// ended it: there is no reason to ask MPI.
+    /// Rests after enough tests found nothing, or if there was no reason for one. A sleep ends also
+    /// by what `watch` says. False if only its socket ended it: there is no reason to ask MPI.
     pub fn rest(&mut self, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
         let rest = self.rules.rest(machine::now() - self.made);
         self.follow(rest, watch, has_sends)
     }
 
-    /// Ranks outnumber processors: who wakes less often leaves more to the others.
+    /// True if ranks outnumber processors: a rank that wakes less often leaves more to the others.
     pub fn is_crowded(&self) -> bool {
         self.rules.is_crowded() && self.wanted.is_none_or(|wanted| wanted == Waiting::Sleep)
     }

@@ -1,4 +1,5 @@
-//! When a waiting rank spins, gives way and sleeps, and for how long. Pure: the time comes in.
+//! Rules by which a waiting rank spins, gives way and sleeps, and for how long. Pure: the time
+//! comes in.
 //!
 //! ```text
 //!             a test found something
@@ -11,53 +12,58 @@
 
 use std::time::Duration;
 
-/// Open MPI's MPI_Testsome first looks and then lets messages in, so that what has come is reported by the test after the one that
-/// received it.
+/// Tests that find nothing before nothing is there. Open MPI's MPI_Testsome first looks and then
+/// lets messages in, so that what has come is reported by the test after the one that received it.
 pub const TESTS_UNTIL_NOTHING: u32 = 2;
 
-/// Where every rank has a processor, waiting awake disturbs nobody at first; a sleep would add its length and the kernel's to a
-/// message that comes a few microseconds later.
+/// Time for which a rank with its own processor spins, which disturbs nobody. A sleep would add its
+/// length and the kernel's to a message that comes a few microseconds later.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// How long a rank waits awake where each has a processor. Where ranks share them it is as much less as they are more: so all that
-/// wait for one message take no more time from those that work.
+/// Time for which a rank with its own processor waits awake. Where ranks share processors it is as
+/// much less as they are more: so all that wait for one message take no more time from those that
+/// work.
 const AWAKE: Duration = Duration::from_millis(1);
 
-/// The same where a rank has a processor and sleeps are not told: nothing but the time would end one.
+/// Time for which a rank with its own processor waits awake if sleeps are not told: only the time
+/// would end one.
 const AWAKE_UNTOLD: Duration = Duration::from_millis(20);
 
-/// A sleep is this part of the time waited so far, so much later than possible is a message noticed at the worst, and waiting for
-/// seconds costs next to nothing.
+/// Divisor of the time waited so far, for a sleep's length: so much later than possible is a
+/// message noticed at the worst, and waiting for seconds costs next to nothing.
 const SLEEP_PER_TIME_WAITED: u32 = 8;
-/// The same where sleeps are not told.
+/// Divisor of the time waited so far, for a sleep's length, if sleeps are not told.
 const SLEEP_PER_TIME_WAITED_UNTOLD: u32 = 32;
 
-/// Shorter sleeps only cost system calls.
+/// Shortest sleep: shorter ones only cost system calls.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
-/// The same where sleeps are told, so that they end when there is reason to.
+/// Shortest sleep if sleeps are told, so that they end when there is reason to.
 const SHORTEST_SLEEP_TOLD: Duration = Duration::from_millis(1);
 
-/// Nothing but the time ends a sleep of a rank that waits for memory, so it goes on giving way where it would be a shorter one.
+/// Shortest sleep of a rank that waits for memory: only the time ends it, so the rank goes on
+/// giving way in place of a shorter one.
 const SHORTEST_SLEEP_UNTOLD: Duration = Duration::from_micros(250);
 
-/// Where every message comes through a socket, which ends the sleep, and where some may come through shared memory, which
-/// does not.
+/// Longest sleep. The first is for ranks whose messages all come through a socket, which ends the
+/// sleep; the second for those whose messages may come through shared memory, which does not.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 const LONGEST_SLEEP_WITH_NEIGHBOURS: Duration = Duration::from_millis(1);
 
-/// So many messages in a row must say the same before it is believed.
+/// Messages in a row that must say the same before it is believed.
 const MESSAGES_UNTIL_BELIEVED: u32 = 3;
 
-/// A wake-up after which no message is there mostly was the first packet of a message of several. From the second on the other
-/// packets get time to arrive: so long, twice as long, and then four times, so that a message of many packets does not cost as many
-/// wake-ups.
+/// Length of a pause, and its doublings. A wake-up after which no message is there mostly was the
+/// first packet of a message of several. From the second on the other packets get time to arrive:
+/// so long, twice as long, and then four times, so that a message of many packets does not cost as
+/// many wake-ups.
 const FIRST_PAUSE: Duration = Duration::from_micros(25);
 const PAUSE_DOUBLINGS: u32 = 2;
-/// In a message that takes long a pause is at least this part of the time since its beginning. How long it was waited for says nothing of it.
+/// Divisor of the time since a message's first packet: a pause is at least that part of it. The
+/// time waited before says nothing.
 const PAUSE_PER_TIME_COMING: u32 = 64;
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Who is near this rank, itself included.
+/// The ranks near this one, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours {
     /// Ranks of the job that share this rank's processors: those with the same kernel that are bound to the same ones, in whatever
@@ -67,32 +73,32 @@ pub struct Neighbours {
     pub on_this_host: usize,
 }
 
-/// What to do before MPI is asked again.
+/// Rest of a rank before MPI is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing: it would not yet say what has come.
+    /// No rest: another test is needed to say what has come.
     None,
     Spin,
     GiveWay,
     /// Find out, without waiting, whether a socket has something that the last test has not seen, and say so by [`Rules::looked`].
     Look,
-    /// Let more of it arrive, for as long.
+    /// Pause, so that more of a message arrives, for this time.
     Pause(Duration),
-    /// At most so long; how it ended is for [`Rules::slept`].
+    /// Sleep for this time at most; its end is for [`Rules::slept`].
     Sleep(Duration),
 }
 
-/// How a sleep ended.
+/// Reason for which a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Something came for MPI.
+    /// A message came for MPI.
     Told,
     TimeIsUp,
-    /// Something else came, or was to be done.
+    /// Another event came, or another thing was to be done.
     Elsewhere,
 }
 
-/// See the module. Of one communicator on one rank.
+/// Rules of one communicator on one rank: what the module describes.
 #[derive(Clone, Debug)]
 pub struct Rules {
     is_crowded: bool,
@@ -102,18 +108,18 @@ pub struct Rules {
     /// Tests since the last rest.
     fruitless: u32,
     has_looked: bool,
-    /// How the last sleep of this wait ended, if there was one: told, or not.
+    /// True if the last sleep of this wait was told; `None` if there was none.
     was_told: Option<bool>,
-    /// Wake-ups in this wait after which nothing was there, and when the first of them was.
+    /// Number of wake-ups in this wait after which nothing was there, and the time of the first.
     parts: u32,
     first_part: Option<Duration>,
-    /// Messages in a row that were found after sleeps that were told, and that were not.
+    /// Numbers of messages in a row that were found after sleeps that were told, and that were not.
     told: u32,
     untold: u32,
 }
 
 impl Rules {
-    /// `processors`: those that the rank may run on.
+    /// Rules for a rank that may run on `processors` processors.
     pub fn new(neighbours: Neighbours, processors: usize) -> Rules {
         let is_crowded = neighbours.on_this_kernel > processors;
         let has_neighbours = neighbours.on_this_host > 1;
@@ -133,12 +139,12 @@ impl Rules {
         }
     }
 
-    /// Ranks outnumber processors: who wakes less often leaves more to the others.
+    /// True if ranks outnumber processors: a rank that wakes less often leaves more to the others.
     pub fn is_crowded(&self) -> bool {
         self.is_crowded
     }
 
-    /// A test found something.
+    /// Notes that a test found something.
     pub fn found(&mut self) {
         match self.was_told {
             Some(true) => (self.told, self.untold) = (self.told.saturating_add(1), 0),
@@ -148,14 +154,15 @@ impl Rules {
         self.found_elsewhere();
     }
 
-    /// Something came that MPI does not know of.
+    /// Notes that something came that MPI does not know of.
     pub fn found_elsewhere(&mut self) {
         (self.waiting_since, self.was_told) = (None, None);
         (self.parts, self.first_part) = (0, None);
         self.fresh_start();
     }
 
-    /// A test found nothing, at `now`. `or_memory`: what is waited for may come through memory, too, which ends no sleep.
+    /// The rest after a test that found nothing, at `now`. `or_memory`: what is waited for may come
+    /// through memory, too, which ends no sleep.
     pub fn nothing(&mut self, now: Duration, or_memory: bool) -> Rest {
         self.fruitless += 1;
         if self.fruitless < TESTS_UNTIL_NOTHING {
@@ -168,13 +175,14 @@ impl Rules {
         }
     }
 
-    /// As many tests found nothing as it takes, at `now`, or there was no reason to test. Never says to look.
+    /// The rest at `now`, if enough tests found nothing or there was no reason to test. Never says
+    /// to look.
     pub fn rest(&mut self, now: Duration) -> Rest {
         let rest = self.next(now, false);
         self.take(rest)
     }
 
-    /// No pause follows another.
+    /// Takes a rest; no pause follows another.
     fn take(&mut self, rest: Rest) -> Rest {
         if let Rest::Pause(_) = rest {
             self.fresh_start();
@@ -205,7 +213,8 @@ impl Rules {
         Rest::Sleep((waited / part).max(least).min(self.longest_sleep))
     }
 
-    /// What is waited for comes through memory: no sleep is told, whatever messages have shown.
+    /// The rest while data is to come through memory: no sleep is told, whatever messages have
+    /// shown.
     ///
     /// Messages of the program's may come through memory as well, which MPI takes out here only when it is asked, and without which their
     /// senders wait. So nobody sleeps who has a processor, and nobody long who has not.
@@ -219,8 +228,8 @@ impl Rules {
         }
     }
 
-    /// The same where what is waited for wakes who sleeps; who wakes many of them, one by one, takes longer than they take in giving way to
-    /// each other.
+    /// The rest while data is to come through memory from a rank that wakes those who sleep. To
+    /// wake many, one by one, takes longer than they take in giving way to each other.
     pub fn until_woken(&mut self, now: Duration) -> Rest {
         let waited = self.waited(now);
         match waited {
@@ -230,14 +239,14 @@ impl Rules {
         }
     }
 
-    /// Whether a socket has something.
+    /// Notes whether a socket has something.
     pub fn looked(&mut self, has_something: bool) {
         if has_something {
             self.slept(Ended::Told);
         }
     }
 
-    /// A sleep has ended.
+    /// Notes the end of a sleep.
     pub fn slept(&mut self, how: Ended) {
         self.fresh_start();
         self.was_told = match how {

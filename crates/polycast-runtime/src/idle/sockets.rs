@@ -23,30 +23,32 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use crate::machine::{self, stand_in};
 use crate::of_process::{Shared, of_process};
 
-/// Connections are made at the first message between two ranks. That one is missing in the list shows in sleeps that nothing
-/// ends: after one as long as this the list is read again, if it is not fresh. Reading it costs some 40 system calls, which
-/// at the beginning of a broadcast would delay all ranks that share a processor with this one.
+/// Sleep after which the list of connections is read again, if nothing ended it and the list is not
+/// fresh. Connections are made at the first message between two ranks, and one that is missing in
+/// the list ends no sleep. Reading the list costs some 40 system calls, which at the beginning of a
+/// broadcast would delay all ranks that share a processor with this one.
 const DOUBTFUL_SLEEP: Duration = Duration::from_millis(1);
 const LIST_AGE_LEAST: Duration = Duration::from_millis(50);
-/// For each socket it takes four system calls, so long lists are read less often: in a process of 1,000 connections half a second apart.
+/// Age of the list for each socket in it, which takes four system calls: a process of 1,000
+/// connections reads it half a second apart.
 const LIST_AGE_PER_SOCKET: Duration = Duration::from_micros(500);
 
-/// A socket that has something just after MPI was asked, so often in a row and never less than before, is not MPI's: nobody reads
-/// it. It is watched no more.
+/// Looks in a row after which a socket is watched no more: if it has something just after MPI was
+/// asked, and never less than before, nobody reads it, and it is not MPI's.
 const LOOKS_UNTIL_MUTED: u32 = 32;
 
-/// How long a sleep is at most that MPI's messages do not end.
+/// Longest sleep that MPI's messages do not end.
 pub const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
-/// How often they are made anew, where descriptors vanish under us.
+/// Most times that the kernel's sets are made anew, where descriptors vanish.
 const MAX_SETS: u32 = 8;
 
-/// Sockets that a wake-up tells of at a time.
+/// Most sockets that a wake-up tells of at a time.
 const MAX_SEEN: usize = 64;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Why a sleep ended.
+/// Reason for which a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// A socket has something.
@@ -55,20 +57,21 @@ pub enum Wake {
     OwnReady,
     /// The time is up.
     TimeIsUp,
-    /// There was nothing to sleep on; no time has passed.
+    /// No socket was there to sleep on. No time has passed.
     NoSockets,
 }
 
 of_process! { static SOCKETS: Mutex<Sockets> = Mutex::new(Sockets::UNKNOWN); }
 
-/// Opens what sleeps need. A rank may first sleep long after it began, and programs that count their descriptors find more then.
+/// Opens what sleeps need, early: a rank may first sleep long after it began, and programs that
+/// count their descriptors would find more then.
 pub fn open() {
     if are_there() {
         SOCKETS.change(Sockets::open);
     }
 }
 
-/// Not on a machine that is a stand-in.
+/// True unless the machine is a test's stand-in.
 fn are_there() -> bool {
     stand_in!(|_machine| false);
     true
@@ -89,19 +92,20 @@ pub fn wait(own: Option<(BorrowedFd<'_>, PollFlags)>, longest: Duration, has_sen
     wake
 }
 
-/// Without waiting.
+/// True if a socket has something. Does not wait.
 pub fn have_something() -> bool {
     SOCKETS.change(Sockets::look)
 }
 
-/// Of the kernel's: sockets that can be read, and those whose buffers were full and have room now. They are never closed: a program
-/// that closes descriptors which it does not know may have closed these, and have others of the same numbers by now.
+/// Two sets of the kernel's: sockets that can be read, and those whose buffers were full and have
+/// room now. They are never closed: a program that closes descriptors which it does not know may
+/// have closed these, and have others of the same numbers by now.
 struct Sets {
     arrivals: OwnedFd,
     room: OwnedFd,
 }
 
-/// What stands unread in a socket that nobody may read.
+/// Bytes that stand unread in a socket that nobody may read.
 #[derive(Clone, Copy, Default)]
 struct Unread {
     bytes: u64,
@@ -110,14 +114,14 @@ struct Unread {
 
 /// The process's stream sockets.
 struct Sockets {
-    /// `None` if there is nothing to sleep on.
+    /// The kernel's sets; `None` if there is nothing to sleep on.
     sets: Option<&'static Sets>,
-    /// How many there were before.
+    /// Number of sets that were lost before.
     lost: u32,
     watched: BTreeSet<RawFd>,
     muted: BTreeSet<RawFd>,
     unread: BTreeMap<RawFd, Unread>,
-    /// When the list was read; `None` if it is to be read.
+    /// Time at which the list was read; `None` if it is to be read.
     listed: Option<Instant>,
 }
 
@@ -139,13 +143,13 @@ impl Sockets {
         self.sets.filter(|_| !self.watched.is_empty())
     }
 
-    /// A sleep was not ended by what was watched.
+    /// Doubts the list, after a sleep that no watched socket ended: an old one is read again.
     fn doubt(&mut self, now: Instant) {
         let age = LIST_AGE_LEAST.max(LIST_AGE_PER_SOCKET * self.watched.len() as u32);
         self.listed = self.listed.filter(|listed| now.duration_since(*listed) < age);
     }
 
-    /// Where descriptors have run out, sleeps are by time.
+    /// Makes the sets. Where descriptors have run out, sleeps are by time.
     fn open(&mut self) {
         if self.sets.is_none() && self.lost < MAX_SETS {
             self.sets = Sets::new().map(|sets| &*Box::leak(Box::new(sets)));
@@ -169,7 +173,8 @@ impl Sockets {
         sets.forget_room();
     }
 
-    /// Whether a socket has something. To be called when MPI has just been asked, and reads what is its own.
+    /// True if a socket has something. To be called when MPI has just been asked, and has read its
+    /// own.
     fn look(&mut self) -> bool {
         let Some(sets) = self.sets else { return false };
         // All of them: one that is not among them has been read.
@@ -232,7 +237,7 @@ impl Sets {
         Ok(events.iter().map(|event| event.data.u64() as RawFd).collect())
     }
 
-    /// What has had room until now is no news.
+    /// Forgets sockets that have had room until now.
     fn forget_room(&self) {
         let mut events = Vec::with_capacity(MAX_SEEN);
         while let Ok(1..) = epoll::wait(&self.room, spare_capacity(&mut events), Some(&AT_ONCE)) {
@@ -285,7 +290,8 @@ fn stream_sockets() -> BTreeSet<RawFd> {
     descriptors.filter(|&descriptor| is_stream_socket(descriptor)).collect()
 }
 
-/// The addresses of this host that the process's connections to other hosts begin at; that of most of them first.
+/// Addresses of this host at which the process's connections to other hosts begin; the most
+/// frequent first.
 pub fn local_addresses() -> Vec<IpAddr> {
     let mut counted: Vec<(IpAddr, usize)> = Vec::new();
     for address in stream_sockets().into_iter().filter_map(local_address) {
@@ -298,7 +304,7 @@ pub fn local_addresses() -> Vec<IpAddr> {
     counted.into_iter().map(|(address, _)| address).collect()
 }
 
-/// `None`: it is not connected, or to this host.
+/// Local address of a connection; `None` if there is none, or it leads to this host.
 fn local_address(descriptor: RawFd) -> Option<IpAddr> {
     let descriptor = borrow(descriptor);
     let ends = [rustix::net::getsockname(descriptor).ok()?, rustix::net::getpeername(descriptor).ok()??];

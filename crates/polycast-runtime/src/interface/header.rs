@@ -61,7 +61,7 @@ fn type_behind<S, F>(_: fn(&S) -> &F) -> &'static str {
     type_name::<F>()
 }
 
-/// What C is to find.
+/// Assertions about the header for the C compiler.
 #[derive(Default)]
 struct Assertions {
     text: String,
@@ -212,7 +212,7 @@ fn is_of_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-/// What is different.
+/// Compares the header with Rust; the error tells the difference.
 fn compare(header: &str) -> Result<(), String> {
     let expected = assertions();
     let code = without_comments(header);

@@ -19,14 +19,14 @@ use polycast_core::units::{Bytes, Rank};
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
 
-/// Forms of a function that are not served: nonblocking, and persistent.
+/// Number of forms of a function that are not served: nonblocking, and persistent.
 const FORMS: u32 = 2;
 
 const LEFT_TO_STOCK: c_int = 0;
 pub const SERVED: c_int = 1;
 pub const LEFT_AND_TIMED: c_int = 2;
 
-/// What C is told.
+/// The code that C gets for an outcome.
 pub(crate) fn code(outcome: Result<(), Failure>) -> c_int {
     match outcome {
         Ok(()) => 0,
@@ -46,19 +46,19 @@ pub extern "C" fn polycast_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Which doors are understood.
+/// Version of the interface: only doors of this version are understood.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_interface_version() -> u32 {
     INTERFACE_VERSION
 }
 
-/// Which build this is; never 0.
+/// Identity of this build; never 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_build_identity() -> u64 {
     guarded(1, build_identity)
 }
 
-/// A call that goes to the stock MPI because polycast serves no such operation.
+/// Counts a call that goes to the stock MPI because polycast serves no such operation.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_count_unserved(function: u32, form: u32, bytes: u64) {
     if form < FORMS {
@@ -68,7 +68,7 @@ pub extern "C" fn polycast_count_unserved(function: u32, form: u32, bytes: u64) 
     }
 }
 
-/// A call that goes to the stock MPI although no communicator was asked.
+/// Counts a call that goes to the stock MPI although no communicator was asked.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_count_left(collective: u32, because: u32, bytes: u64) {
     if let Some(left) = report::LEFT.get(collective as usize) {
@@ -77,7 +77,7 @@ pub extern "C" fn polycast_count_left(collective: u32, because: u32, bytes: u64)
     }
 }
 
-/// 0 if the environment switches everything off.
+/// True (1) unless the environment switches everything off.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_is_enabled() -> c_int {
     guarded(0, || settings::is_enabled().into())
@@ -102,13 +102,15 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
     })
 }
 
-/// Whether the MPI serves such a call on any communicator of so many ranks that was not attached yet.
+/// True (1) if the MPI serves such a call on any communicator of `ranks` ranks that was not
+/// attached yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_leaves(collective: u32, bytes: u64, ranks: c_int) -> c_int {
     left::is_left(collective as usize, bytes, ranks as u32).into()
 }
 
-/// Whether the MPI serves such a call on any communicator that was not attached yet and has had so many of this collective.
+/// True (1) if the MPI serves such a call on any communicator that was not attached yet and has had
+/// `earlier_calls` calls of this collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_leaves_at_first(
     collective: u32,
@@ -119,7 +121,7 @@ pub extern "C" fn polycast_leaves_at_first(
     left::is_left_at_first(collective as usize, bytes, ranks as u32, earlier_calls).into()
 }
 
-/// All ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
+/// Lets all ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
 ///
 /// # Safety
 /// As polycast.h says: a valid table of functions that stays, and accepts `world`.
@@ -145,7 +147,7 @@ unsafe fn door_of(table: *const DoorTable, communicator: *mut c_void) -> Option<
     unsafe { (table.cast::<u32>().read() == INTERFACE_VERSION).then(|| Door::new(&*table, communicator)) }
 }
 
-/// Makes the state of a communicator.
+/// Attaches a communicator: makes its state.
 ///
 /// # Safety
 /// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, as many counts as there are collectives or NULL, and a
@@ -190,7 +192,7 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Attached, is_over: c
     }
 }
 
-/// Chooses what serves a call.
+/// Chooses who serves a call.
 ///
 /// # Safety
 /// The communicator comes from [`polycast_attach`], and no other call for it runs. `call` is valid, and so are its pointers that
@@ -213,7 +215,7 @@ pub unsafe extern "C" fn polycast_plan(
     answer
 }
 
-/// Chooses what serves a call that is started and not waited for.
+/// Chooses who serves a call that is started and not waited for.
 ///
 /// # Safety
 /// As for [`polycast_plan`].
@@ -235,7 +237,7 @@ pub unsafe extern "C" fn polycast_plan_ahead(
     answer
 }
 
-/// Starts what was planned.
+/// Starts a call as it was planned.
 ///
 /// # Safety
 /// As for [`polycast_run`], until the operation has ended; `operation` is a place for the answer.
@@ -255,8 +257,8 @@ pub unsafe extern "C" fn polycast_start(
 /// Lets an operation go on.
 ///
 /// # Safety
-/// [`polycast_start`] has filled it, and it has not ended. No other call for its communicator runs. `has_ended` is a place for the
-/// answer.
+/// [`polycast_start`] has filled `operation`, and it has not ended. No other call for its
+/// communicator runs. `has_ended` is a place for the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_test(operation: *const Operation, has_ended: *mut c_int) -> c_int {
     // SAFETY: the caller's promise.
@@ -269,14 +271,15 @@ pub unsafe extern "C" fn polycast_test(operation: *const Operation, has_ended: *
 /// Waits for the end of an operation.
 ///
 /// # Safety
-/// [`polycast_start`] has filled it, and it has not ended. No other call for its communicator runs.
+/// [`polycast_start`] has filled `operation`, and it has not ended. No other call for its
+/// communicator runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_wait(operation: *const Operation) -> c_int {
     // SAFETY: the caller's promise.
     guarded(ERROR_INTERNAL, || code(unsafe { (*operation).wait() }))
 }
 
-/// Does what was planned, and waits for its end.
+/// Runs a call as it was planned, and waits for its end.
 ///
 /// # Safety
 /// The plan comes from [`polycast_plan`]; no other call for its communicator runs. The root's message is at `send`; elsewhere
@@ -299,7 +302,8 @@ pub unsafe extern "C" fn polycast_plan_free(plan: *mut Plan) {
     guarded((), || unsafe { Box::from_raw(plan).free() });
 }
 
-/// The stock MPI has done a call for which [`polycast_plan`] gave `POLYCAST_LEFT_AND_TIMED`.
+/// Takes note that the stock MPI has done a call for which [`polycast_plan`] gave
+/// `POLYCAST_LEFT_AND_TIMED`.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
@@ -310,13 +314,14 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
     guarded((), || communicator.end_of_left());
 }
 
-/// The program makes a window: see [`idle::expect_one_sided`].
+/// Notes that the program makes a window: see [`idle::expect_one_sided`].
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_window_made() {
     guarded((), idle::expect_one_sided);
 }
 
-/// Names what serves such a call of this many bytes; 1 if it is still being compared with other ways, else 0.
+/// Names the way that serves such a call of this many bytes; 1 if it is still being compared with
+/// other ways, else 0.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs. `text` has room for `size`
@@ -348,7 +353,8 @@ pub unsafe extern "C" fn polycast_name_choice(
     })
 }
 
-/// Prints the report if it was asked for.
+/// Ends polycast as MPI ends: prints the report and writes the trace if they were asked for, and
+/// leaves all messages to the MPI and all multicast groups.
 ///
 /// # Safety
 /// As polycast.h says: a valid table of functions.
@@ -376,7 +382,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     });
 }
 
-/// The program calls MPI_Abort: says and writes what was asked for.
+/// Reports and writes what was asked for, since the program calls MPI_Abort.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_aborting(world_rank: c_int) {
     guarded((), || {

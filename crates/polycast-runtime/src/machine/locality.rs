@@ -1,11 +1,11 @@
-//! Where on its host this process runs, as far as it is bound.
+//! The place of this process on its host, as far as it is bound.
 
 use std::fs;
 use std::path::Path;
 
 use polycast_core::topology::Locality;
 
-/// By the files below `root`.
+/// Reads the place of processors from the files below `root`.
 pub fn read(root: &Path, bound: &[u32]) -> Locality {
     Locality::find(bound, &|file| fs::read_to_string(root.join(file)).ok())
 }

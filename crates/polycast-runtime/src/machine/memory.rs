@@ -1,16 +1,16 @@
-//! How much more memory this process may have, where that is known before it asks.
+//! The memory that this process may still have, where that is known before it asks.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-/// The pages that `statm` counts.
+/// Bytes of the pages that `statm` counts.
 fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// By the limits of this process, and by the files below `root`, which is /proc.
+/// Bytes left by the limits of this process, and by the files below `root`, which is /proc.
 pub fn left(root: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
     let limits = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
@@ -24,7 +24,7 @@ pub fn left(root: &Path) -> Option<u64> {
     [of_process, of_machine].into_iter().flatten().min()
 }
 
-/// What a kernel may still promise that promises no more than it has.
+/// Bytes that the kernel may still promise, for kernels that promise no more than they have.
 fn promised(meminfo: &str) -> Option<u64> {
     let kib = |name: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

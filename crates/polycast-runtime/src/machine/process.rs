@@ -1,11 +1,12 @@
-//! What this process runs, as its reports and traces tell it.
+//! The program of this process, as reports and traces name it.
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// What MPI calls the longest text of `MPI_Get_library_version`: 8,192 in MPICH, 256 in Open MPI.
+/// Bytes for the text of `MPI_Get_library_version`: MPICH takes 8,192 at most, Open MPI 256.
 const MPI_TEXT: usize = 16 << 10;
 
-/// Under these names the libraries of MPIs are there whose functions no other object is shown: an interpreter's modules have them so.
+/// Names of MPI libraries whose functions no other object is shown: an interpreter's modules have
+/// them so.
 const MPI_LIBRARIES: [&CStr; 3] = [c"libmpi.so.40", c"libmpi.so.12", c"libmpich.so.12"];
 
 /// The last part of the program's name.
@@ -20,7 +21,7 @@ pub fn command() -> String {
     words.join(" ")
 }
 
-/// What the MPI of this process says of itself: `Open MPI v4.1.4`. Empty where it is not found.
+/// Name and version of this process's MPI: `Open MPI v4.1.4`. Empty if it is not found.
 pub fn mpi() -> String {
     type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
     let name = c"MPI_Get_library_version".as_ptr();
@@ -47,7 +48,8 @@ pub fn mpi() -> String {
     first_words(&text.to_string_lossy())
 }
 
-/// `Open MPI v4.1.4, package: …`, `MPICH Version:\t4.0.2\n…`: the name and the number.
+/// The name and the number out of texts like `Open MPI v4.1.4, package: …` and `MPICH
+/// Version:\t4.0.2\n…`.
 fn first_words(text: &str) -> String {
     let first = text.split(['\n', ',']).next().unwrap_or_default().replace("Version:", " ");
     first.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! What takes the machine's place for ranks that are threads of a test.
+//! A stand-in for the machine, for ranks that are threads of a test.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use rustix::event::PollFd;
 
 use crate::reason::Reason;
 
-/// See the module; each function takes the place of the one of its name.
+/// A stand-in for the machine; each function takes the place of the one of its name.
 pub trait Machine {
     fn now(&self) -> Instant;
     fn monotonic_nanos(&self) -> u64;
@@ -47,12 +47,12 @@ thread_local! {
     static STAND_IN: RefCell<Option<Rc<dyn Machine>>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread runs on `machine`.
+/// Makes this thread run on `machine` from now on.
 pub fn enter(machine: Rc<dyn Machine>) {
     STAND_IN.set(Some(machine));
 }
 
-/// What this thread runs on.
+/// The machine that this thread runs on, if it is a stand-in.
 pub fn stand_in() -> Option<Rc<dyn Machine>> {
     STAND_IN.with_borrow(Clone::clone)
 }

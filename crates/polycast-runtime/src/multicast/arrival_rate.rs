@@ -6,30 +6,31 @@
 
 use std::time::{Duration, Instant};
 
-/// Requests of a successor wait as long.
+/// Longest interval; requests of a successor wait as long.
 const MAX_INTERVAL: Duration = Duration::from_millis(2);
-/// Below that, waiting for the socket is as good.
+/// Shortest interval: for less, waiting for the socket is as good.
 const INTERVAL_LEAST: Duration = Duration::from_micros(150);
 
-/// The part of the receive buffer that may fill meanwhile.
+/// Divisor of the receive buffer: that part may fill while nobody looks.
 const BUFFER_PART: u64 = 8;
 
-/// One message on its way in.
+/// Rate of one message on its way in.
 pub struct ArrivalRate {
     buffer_bytes: u64,
-    /// When its first datagrams were read, and how much they had.
+    /// Time at which the first datagrams were read, and the bytes that they had.
     began: Option<(Instant, u64)>,
     /// Bytes when the last interval began: a stream that stands still is watched.
     at_last_poll: u64,
 }
 
 impl ArrivalRate {
-    /// Nothing has come.
+    /// The rate of a message of which nothing has come.
     pub fn new(buffer_bytes: usize) -> ArrivalRate {
         ArrivalRate { buffer_bytes: buffer_bytes as u64, began: None, at_last_poll: 0 }
     }
 
-    /// How long nobody needs to look; `None`: not long. `received` and `missing` are bytes of the message so far.
+    /// Time for which nobody needs to look; `None`: not long. `received` and `missing` are bytes of
+    /// the message so far.
     pub fn poll_interval(&mut self, now: Instant, received: u64, missing: u64) -> Option<Duration> {
         if received == 0 {
             // What was waited for the root says nothing of the rate.

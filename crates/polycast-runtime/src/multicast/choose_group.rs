@@ -1,4 +1,4 @@
-//! Which group: from a MADCAP server where one is named, else at random.
+//! Choice of a group: from a MADCAP server where one is named, else at random.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +11,16 @@ use crate::machine::random;
 use crate::of_process::of_process;
 use crate::say::warn_once;
 
-/// For how long an address is asked for; a longer job renews it.
+/// Time for which an address is asked for; a longer job renews it.
 const LEASE: Duration = Duration::from_secs(24 * 3600);
 
 of_process! {
-    /// A server that did not answer is not asked again: each time may take two seconds.
+    /// True if the server did not answer: it is not asked again, for each time may take two
+    /// seconds.
     static SERVER_FAILED: AtomicBool = AtomicBool::new(false);
 }
 
-/// A group, and who keeps its address if a server gave it.
+/// A group, and the renewer of its address if a server gave it.
 pub fn choose_group(
     family: Family,
     range: Range,
@@ -46,7 +47,7 @@ fn ask(family: Family, server: &str) -> Result<(Group, LeaseRenewer), ClientErro
     Ok((group, LeaseRenewer::new(client, lease, next)))
 }
 
-/// The kernel's generator does not fail once it has worked.
+/// A random number from the kernel, whose generator does not fail once it has worked.
 fn next() -> u64 {
     random().unwrap_or_default()
 }

@@ -25,23 +25,27 @@ const TAG_TO_SUCCESSOR: c_int = 0;
 const TAG_TO_PREDECESSOR: c_int = 1;
 const TAG_ARRIVED: c_int = 2;
 
-/// Messages on their way out; more wait until MPI has sent some.
+/// Most messages on their way out; more wait until MPI has sent some.
 const MAX_SENDS: usize = 64;
-/// Receives for drawn receivers that have not called yet. A root that has so many waits: it is as far ahead of all, or further ahead of
-/// some. It learns from them that multicast has died; and what it sends must fit into the memory of those who have not called.
+/// Most receives for drawn receivers that have not called yet. A root that has so many waits: it is
+/// as far ahead of all, or further ahead of some. It learns from them that multicast has died; and
+/// what it sends must fit into the memory of those who have not called.
 const MAX_ARRIVALS: usize = 8;
-/// So many broadcasts may end while a word to a root is still on its way out: where it is the first between the two, MPI makes a connection,
-/// for which the root has to be in MPI, too, and it may be elsewhere for long. Fewer than [`MAX_ARRIVALS`]: a root that waits for a word waits
-/// for who has not called yet, or for who waits in a call until the word has gone.
+/// Most broadcasts that may end while a word to a root is still on its way out. If that is the
+/// first message between the two, MPI makes a connection, for which the root has to be in MPI, too,
+/// and it may be elsewhere for long. Fewer than [`MAX_ARRIVALS`]: a root that waits for a word
+/// waits for a rank that has not called yet, or for one that waits in a call until the word has
+/// gone.
 const MAX_AFTER_WORD: u32 = MAX_ARRIVALS as u32 - 1;
 
-/// What comes from one neighbour.
+/// Messages that come from one neighbour.
 struct NeighbourQueue {
     from: Route,
     bytes_most: usize,
-    /// The number of the first of `entries`.
+    /// Number of the first of `entries`.
     first: u64,
-    /// `None` while MPI has it; then the message and its bytes.
+    /// Messages in the order of their receives: `None` while MPI has one; then its memory and its
+    /// bytes.
     entries: VecDeque<Option<(Vec<u8>, usize)>>,
 }
 
@@ -49,20 +53,20 @@ struct NeighbourQueue {
 pub struct NodeMessages {
     successor: Rank,
     predecessor: Rank,
-    /// Of the broadcast in progress: leads the root's node.
+    /// Leader of the root's node, in the broadcast in progress.
     root: Rank,
     queues: [NeighbourQueue; 2],
-    /// Drawn receivers that have not called yet.
+    /// Number of receives for drawn receivers that have not called yet.
     arrivals: usize,
-    /// On their way out, words to roots among them.
+    /// Number of messages on their way out; `words` counts the words to roots among them.
     outgoing: usize,
     words: usize,
-    /// Broadcasts that have ended while there were such words.
+    /// Number of broadcasts that have ended while words were on their way out.
     ended_since_word: u32,
     spare: Vec<Vec<u8>>,
 }
 
-/// They, and the MPI that carries them.
+/// A node's messages, and the MPI that carries them.
 pub struct MpiChannel<'a> {
     of: &'a mut NodeMessages,
     messages: &'a mut Messages,
@@ -92,17 +96,18 @@ impl NodeMessages {
         }
     }
 
-    /// To be used for one call of the endpoint.
+    /// The channel for one call of the endpoint.
     pub fn over<'a>(&'a mut self, messages: &'a mut Messages) -> MpiChannel<'a> {
         MpiChannel { of: self, messages }
     }
 
-    /// A broadcast begins: this rank leads the root's node.
+    /// Sets the leader of the root's node, as a broadcast begins.
     pub fn set_root(&mut self, root: Rank) {
         self.root = root;
     }
 
-    /// Posts receives where some are missing, so many more for the predecessor and for the successor; so many stay.
+    /// Posts receives where some are missing, `more` than usual for the predecessor and for the
+    /// successor; so many stay.
     pub fn post_receives(&mut self, more: [usize; 2], messages: &mut Messages) -> Result<(), MpiError> {
         for ((index, queue), more) in self.queues.iter_mut().enumerate().zip(more) {
             while queue.entries.len() < RECEIVES_PER_NEIGHBOR + more {
@@ -121,22 +126,24 @@ impl NodeMessages {
         messages.receive(purpose, Route { peer, tag: TAG_ARRIVED }, memory, ARRIVED_BYTES)
     }
 
-    /// Too many drawn receivers have not called yet.
+    /// True if too many drawn receivers have not called yet.
     pub fn awaits_too_many_arrivals(&self) -> bool {
         self.arrivals >= MAX_ARRIVALS
     }
 
-    /// Something is on its way out that somebody waits for, or may before this node makes its next call.
+    /// True if a message is on its way out that somebody waits for, or may before this node makes
+    /// its next call.
     pub fn holds_up(&self) -> bool {
         self.outgoing > self.words || self.ended_since_word >= MAX_AFTER_WORD
     }
 
-    /// A broadcast is over for this node.
+    /// Counts a broadcast that is over for this node.
     pub fn ended(&mut self) {
         self.ended_since_word += u32::from(self.words > 0);
     }
 
-    /// Notes what has completed; what drawn receivers say goes to `take` at once. True if there was anything.
+    /// Notes the messages that have completed; those of drawn receivers go to `take` at once. True
+    /// if there was any.
     fn sort(
         &mut self,
         messages: &mut Messages,
@@ -173,8 +180,8 @@ impl NodeMessages {
         Ok(is_any)
     }
 
-    /// After the last message has been sent: drops what comes, and says whether MPI has nothing more for this node, and the
-    /// node nothing for MPI. Does not wait.
+    /// True if MPI has nothing more for this node, and the node nothing for MPI. To be asked after
+    /// the last message has been sent; drops what comes. Does not wait.
     pub fn is_settled(&mut self, messages: &mut Messages) -> Result<bool, Failure> {
         messages.poll(|_, _| ())?;
         self.over(messages).receive(|message| match message::decode(message) {
@@ -186,7 +193,7 @@ impl NodeMessages {
         Ok(self.queues.iter().all(is_closed) && self.arrivals == 0 && self.outgoing == 0)
     }
 
-    /// After an error: no receive is in flight any more.
+    /// Cancels all receives, after an error.
     pub fn forget(&mut self, messages: &mut Messages) {
         messages.cancel(|purpose| matches!(purpose, Purpose::Control(_)));
         messages.control_done.clear();
@@ -217,7 +224,7 @@ impl ControlChannel for MpiChannel<'_> {
         Ok(())
     }
 
-    /// There was something where MPI has sent a message, too.
+    /// Receives messages. True also if MPI has only sent one.
     fn receive(
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,

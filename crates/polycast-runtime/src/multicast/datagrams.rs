@@ -1,4 +1,4 @@
-//! Where datagrams go to and come from: in tests a network in memory.
+//! Source and destination of datagrams: in tests a network in memory.
 
 use polycast_net::{Datagrams, Group, Interface, Socket, SocketOptions};
 

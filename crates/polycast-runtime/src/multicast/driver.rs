@@ -22,8 +22,8 @@ use crate::machine;
 use crate::messages::Messages;
 use crate::report;
 
-/// How soon a root looks again whether what it has multicast has left its host; and how long at most while nothing leaves it: a link that
-/// is down lets nothing go.
+/// Time after which a root looks again whether its datagrams have left its host; and the longest
+/// time for which it waits while nothing leaves: a link that is down lets nothing go.
 const DEPARTURE_LOOK: Duration = Duration::from_micros(500);
 const DEPARTURE_STUCK: Nanos = Nanos::from_micros(20_000);
 
@@ -32,7 +32,7 @@ const DEPARTURE_STUCK: Nanos = Nanos::from_micros(20_000);
 pub struct Part {
     number: u64,
     spec: Multicast,
-    /// A node.
+    /// The root's node.
     root: u32,
 }
 
@@ -40,41 +40,41 @@ pub struct Part {
 struct Active {
     outcome: Result<(), Failure>,
     rate: ArrivalRate,
-    /// Bytes that had not left this host, and since when they are so many.
+    /// Bytes that had not left this host, and the time since when they are so many.
     queued: (usize, Nanos),
-    /// When the first and the last datagrams came or went, and what had been counted before.
+    /// Times of the first and the last datagrams that came or went; the counters at the beginning.
     datagrams: (Option<Nanos>, Nanos),
     before: Counters,
 }
 
 impl Active {
-    /// Datagrams have come or gone.
+    /// Notes that datagrams have come or gone.
     fn seen(&mut self, now: Nanos) {
         self.datagrams = (self.datagrams.0.or(Some(now)), now);
     }
 }
 
-/// This process's place in the ring of nodes of a communicator: drives its endpoint, one broadcast after the other.
+/// A node of a communicator: drives its endpoint, one broadcast after the other.
 pub struct Driver {
     endpoint: Endpoint,
     communicator: u32,
     node: u32,
     group: Arc<Group>,
-    /// Names the set of leaders.
+    /// Number that names the set of leaders.
     set: u64,
-    /// What endpoints before this one have counted.
+    /// Counters of the endpoints before this one.
     before: Counters,
-    /// How often multicast was left in mid-job, and came back.
+    /// Number of times that multicast was left in mid-job, and that it came back.
     died: u64,
     returned: u64,
     control: NodeMessages,
     /// The leader of each node.
     leaders: Box<[Rank]>,
     epoch: Instant,
-    /// When messages were looked at for the last time.
+    /// Time at which messages were looked at last.
     messages_seen: Nanos,
     active: Option<Active>,
-    /// Broadcasts that have asked for a turn, and that have had it.
+    /// Number of broadcasts that have asked for a turn, and that have had it.
     enqueued: u64,
     served: u64,
     /// Datagrams that the socket had no room for: the size of each, and where the rest begins.
@@ -82,18 +82,18 @@ pub struct Driver {
     unsent_from: usize,
     datagram_bytes: usize,
     buffer: Vec<u8>,
-    /// Of the last broadcast, until somebody asks.
+    /// Record of the last broadcast's datagrams, until somebody asks.
     heard: Option<Heard>,
     /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
     send_errors: u64,
 }
 
-/// What the root's node has to send.
+/// The data that the root's node can send.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// This node has failed, and has nothing.
+    /// True if this node has failed, and has no data.
     pub is_spoiled: bool,
-    /// So many bytes of the message, from the beginning on, while more come from the root; `u64::MAX`: all of it.
+    /// Bytes, from the beginning on, that are here while more come from the root; `u64::MAX`: all.
     pub there_bytes: u64,
 }
 
@@ -133,7 +133,7 @@ impl Driver {
         all
     }
 
-    /// All ranks leave multicast, for some node does not hear it any more. Messages of broadcasts that are over may still come.
+    /// Leaves multicast: some node is deaf to it. Messages of ended broadcasts may still come.
     pub fn leave(&mut self) {
         self.died += 1;
         self.group.is_deaf.store(true, Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Driver {
         registry::died(self.set, &self.group);
     }
 
-    /// Multicast works again, in another group: the messages go the same ways as before.
+    /// Returns to multicast in another group: the messages go the same ways as before.
     pub fn return_to(&mut self, seat: Seat) {
         let Seat { endpoint, communicator, group, set, .. } = seat;
         self.before = self.counters();
@@ -150,13 +150,13 @@ impl Driver {
         self.returned += 1;
     }
 
-    /// Tells what this node knows of others, or of itself.
+    /// Tells `deaf` what this node knows of deaf nodes, itself among them.
     pub fn inform(&self, deaf: &mut Deaf) {
         deaf.is_known |= self.endpoint.knows_of_deaf() || self.group.is_deaf.load(Ordering::Relaxed);
         deaf.is_told |= self.endpoint.is_told_to_leave();
     }
 
-    /// What this node's ring did. What its group has dropped is taken from the group, which others share.
+    /// Totals of this node's ring. The group's drops are taken from the group, which others share.
     pub fn totals(&self) -> report::Multicast {
         report::Multicast {
             protocol: self.counters(),
@@ -168,13 +168,13 @@ impl Driver {
         }
     }
 
-    /// A broadcast from node `root` gets its turn after those before it; the order is the same on all nodes.
+    /// Puts a broadcast from node `root` in line for its turn; the order is the same on all nodes.
     pub fn enqueue(&mut self, spec: Multicast, root: u32) -> Part {
         self.enqueued += 1;
         Part { number: self.enqueued, spec, root }
     }
 
-    /// A broadcast is in progress.
+    /// True if a broadcast is in progress.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
@@ -224,7 +224,7 @@ impl Driver {
         Ok(outcome.map_or_else(Progress::Failed, |()| Progress::Done))
     }
 
-    /// How much of a broadcast that is not over is there, from the beginning on.
+    /// Bytes of a broadcast in progress that are here, from the beginning on.
     pub fn prefix_bytes(&self, part: Part) -> u64 {
         if part.number == self.served + 1 { self.endpoint.prefix_bytes() } else { 0 }
     }
@@ -269,7 +269,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// This node will not have the message, and tells the others.
+    /// Gives the message up: this node will not have it, and tells the others.
     fn fail(&mut self) {
         self.endpoint.fail();
         if let Some(active) = &mut self.active {
@@ -281,8 +281,8 @@ impl Driver {
         Nanos((machine::now() - self.epoch).as_nanos() as u64)
     }
 
-    /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket, unless that never
-    /// gets empty.
+    /// Receives what is there. Datagrams before messages: an end that has come by MPI must not
+    /// overtake datagrams in the socket, unless that never gets empty.
     fn receive(&mut self, data: &mut Data<'_>, messages: &mut Messages) -> Result<Activity, Failure> {
         let now = self.now();
         let Driver { endpoint, group, communicator, .. } = self;
@@ -333,7 +333,7 @@ impl Driver {
         }
     }
 
-    /// What a trace tells of a broadcast that is over.
+    /// Keeps a record of a broadcast that is over, for a trace.
     fn keep_heard(&mut self, part: Part) {
         let Some(Active { datagrams: (first, last), before, .. }) = &self.active else { return };
         let at = |nanos: Nanos| self.epoch + Duration::from_nanos(nanos.0);
@@ -345,12 +345,12 @@ impl Driver {
         });
     }
 
-    /// Of the last broadcast that is over.
+    /// Takes the record of the last broadcast that is over.
     pub fn take_heard(&mut self) -> Option<Heard> {
         self.heard.take()
     }
 
-    /// Whether what this node has multicast has left its host, or does not leave it.
+    /// True if all that this node has multicast has left its host, or does not leave it.
     fn has_departed(&mut self, now: Nanos) -> bool {
         let bytes = self.group.queued_bytes();
         let Some(active) = &mut self.active else { return true };
@@ -360,7 +360,7 @@ impl Driver {
         bytes == 0 || now - active.queued.1 >= DEPARTURE_STUCK
     }
 
-    /// Sends what the socket has room for.
+    /// Sends the datagrams for which the socket has room.
     fn send_rest(&mut self) -> bool {
         if self.unsent.is_empty() {
             return false;
@@ -380,13 +380,13 @@ impl Driver {
         true
     }
 
-    /// How long nobody needs to look while a message comes in; `None`: not long.
+    /// Time for which nobody needs to look while a message comes in; `None`: not long.
     pub fn poll_interval(&mut self) -> Option<Duration> {
         let (received, missing) = self.endpoint.bytes_by_multicast()?;
         self.active.as_mut()?.rate.poll_interval(machine::now(), received, missing)
     }
 
-    /// What may end a rest while a broadcast is in progress.
+    /// The events that may end a rest while a broadcast is in progress.
     pub fn watch(&self) -> Option<Watch<'_>> {
         self.active.as_ref()?;
         let has_room = self.unsent.is_empty();
@@ -398,8 +398,8 @@ impl Driver {
         Some(Watch { socket: self.group.as_fd(), events, at_most, before_sleep })
     }
 
-    /// The communicator goes: says so to both neighbours. What may still come is for the channel that is returned; the group is
-    /// left.
+    /// Says goodbye to both neighbours, for the communicator goes. The returned channel is for what
+    /// may still come; the group is left.
     pub fn say_bye(mut self, messages: &mut Messages) -> Result<NodeMessages, Failure> {
         self.control.post_receives([0, 0], messages)?;
         for to in [Peer::Successor, Peer::Predecessor] {
@@ -410,7 +410,7 @@ impl Driver {
         Ok(std::mem::replace(&mut self.control, NodeMessages::new(Rank(0), Rank(0))))
     }
 
-    /// A broadcast has failed in this node's turn, which has no way any more to tell the others.
+    /// Ends a broadcast that has failed in this node's turn, which can no longer tell the others.
     pub fn give_up(&mut self, part: Part, messages: &mut Messages) {
         if part.number != self.served + 1 {
             return;
@@ -425,7 +425,7 @@ impl Driver {
         self.served += 1;
     }
 
-    /// After an error: none of its messages is in flight any more.
+    /// Forgets the broadcast in progress, after an error: its messages are no longer in flight.
     pub fn forget(&mut self, messages: &mut Messages) {
         self.endpoint.end();
         self.active = None;

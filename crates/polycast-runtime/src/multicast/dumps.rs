@@ -9,7 +9,7 @@ pub fn keep_out(key: &Key) {
     advise(key, Advice::LinuxDontDump);
 }
 
-/// One of the two advices about core dumps.
+/// Gives the kernel an advice about core dumps for the key's memory.
 fn advise(key: &Key, advice: Advice) {
     if cfg!(miri) {
         // It has no madvise.

@@ -1,4 +1,5 @@
-//! What datagrams may cost that keep coming: a sender that is faster than we are must not keep us from everything else.
+//! Limits for datagrams that keep coming: a sender that is faster than this rank must not keep it
+//! from everything else.
 
 use std::io;
 use std::time::Duration;
@@ -8,21 +9,21 @@ use polycast_net::Datagrams;
 
 use crate::machine;
 
-/// System calls, and time, for one drain.
+/// Most system calls, and longest time, for one drain.
 const MAX_READS: usize = 64;
 const MAX_DRAIN: Duration = Duration::from_micros(100);
-/// Strangers' datagrams from which on the kernel is to drop them.
+/// Number of strangers' datagrams from which on the kernel is to drop them.
 const STRANGERS: u64 = 64;
 
-/// What a look into the socket has brought.
+/// Outcome of a look into the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
     pub datagrams: u64,
-    /// Nothing is left.
+    /// True if nothing is left in the socket.
     pub is_all: bool,
 }
 
-/// Hands on what is there, for a limited time.
+/// Hands on the datagrams that are there, for a limited time.
 #[inline]
 pub fn drain(socket: &mut Datagrams, mut each: impl FnMut(&[u8])) -> io::Result<Drained> {
     let began = machine::now();
@@ -40,20 +41,22 @@ pub fn drain(socket: &mut Datagrams, mut each: impl FnMut(&[u8])) -> io::Result<
     Ok(Drained { datagrams, is_all: false })
 }
 
-/// Whether the kernel drops strangers' datagrams, so that they take neither room nor time. It counts them with those for which there was no room.
+/// State of the kernel's filter, which drops strangers' datagrams so that they take neither room
+/// nor time. The kernel counts them with those for which there was no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
-    /// None are worth it yet.
+    /// No filter: strangers are too few to be worth it yet.
     #[default]
     None,
-    /// Since it had dropped so many datagrams for other reasons.
+    /// A filter is set. The kernel had dropped this many datagrams before, for other reasons.
     Since(u64),
-    /// It has none.
+    /// The kernel has no filter.
     Refused,
 }
 
 impl Filter {
-    /// So many strangers' datagrams have come by now to the socket of a job with this number.
+    /// Sets the filter if `strangers` datagrams of others, in all, are enough. `job` is the number
+    /// of the socket's job.
     pub fn look(&mut self, strangers: u64, socket: &mut Datagrams, job: u32) {
         if *self == Filter::None && strangers >= STRANGERS {
             let before = socket.dropped();
@@ -62,7 +65,8 @@ impl Filter {
         }
     }
 
-    /// Of so many that the kernel has dropped, those for which there was no room.
+    /// Number of datagrams for which there was no room, of the `dropped` ones that the kernel
+    /// counts.
     pub fn for_room(self, dropped: u64) -> u64 {
         match self {
             Filter::Since(before) => before.min(dropped),

@@ -23,16 +23,18 @@ use crate::machine;
 use crate::of_process::of_process;
 use crate::report::Dropped;
 
-/// Bytes that may wait in an inbox.
+/// Most bytes that may wait in an inbox.
 const MAX_INBOX_BYTES: usize = 4 << 20;
-/// What each costs beside its payload.
+/// Bytes that a datagram in an inbox costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 
-/// After how long a membership is reported again. Switches to which no querier speaks forget a member after 260 s (RFC 3376, section 8.4).
+/// Time after which a membership is reported again. Switches to which no querier speaks forget a
+/// member after 260 s (RFC 3376, section 8.4).
 const RENEWED_AFTER: Duration = Duration::from_secs(100);
 
 impl Dropped {
-    /// What has come since `before`. The kernel counts in 32 bits: in a flood of hours its number begins again.
+    /// The drops since `before`. The kernel counts in 32 bits: in a flood of hours its number
+    /// begins again.
     fn since(&self, before: &Dropped) -> Dropped {
         Dropped {
             foreign: self.foreign.saturating_sub(before.foreign),
@@ -44,13 +46,13 @@ impl Dropped {
     }
 }
 
-/// How datagrams are made and sent, the same on all nodes.
+/// Size and rate of datagrams, the same on all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     pub payload_bytes: u32,
     /// Datagrams that are sent at once.
     pub batch_datagrams: u32,
-    /// `None`: the sender's own link holds it up.
+    /// Rate of sending, in bits per second; `None`: the sender's own link holds it up.
     pub bits_per_second: Option<u64>,
 }
 
@@ -64,29 +66,30 @@ struct Inner {
     socket: Datagrams,
     inboxes: BTreeMap<u32, Inbox>,
     dropped: Dropped,
-    /// What [`Group::take_dropped`] has told.
+    /// Drops that [`Group::take_dropped`] has returned.
     counted: Dropped,
     filter: Filter,
-    /// When the group was joined, or the membership renewed.
+    /// Time at which the group was joined, or the membership renewed.
     renewed: Instant,
 }
 
-/// What a look into the socket has found.
+/// Outcome of a look into the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Something of this job.
+    /// True if there was a datagram of this job.
     pub is_any: bool,
-    /// Nothing is left.
+    /// True if nothing is left in the socket.
     pub is_all: bool,
 }
 
-/// How long messages wait while datagrams come faster than they are read: what is ours among them is not to be overtaken by its end. Shorter where
-/// all that was read in this time was strangers'.
+/// Time for which messages wait while datagrams come faster than they are read, in nanoseconds: the
+/// end of a broadcast is not to overtake its datagrams among them. Shorter where all that was read
+/// in this time was strangers'.
 const FLOODED: Nanos = Nanos::from_micros(1000);
 const FLOODED_BY_STRANGERS: Nanos = Nanos::from_micros(100);
 
 impl Found {
-    /// Whether messages have their turn, the last of which is so long ago.
+    /// True if messages have their turn; the last look at them was `since` nanoseconds ago.
     pub fn lets_messages_in(self, since: Nanos) -> bool {
         self.is_all || since >= if self.is_any { FLOODED } else { FLOODED_BY_STRANGERS }
     }
@@ -96,13 +99,14 @@ of_process! {
     static NUMBERS: AtomicU32 = AtomicU32::new(0);
 }
 
-/// The number of a communicator in its group, drawn by its rank 0. None has it twice: those of a group share its key, and one that comes back after its
-/// multicast died may still get messages of its life before.
+/// The number of a communicator in its group, drawn by its rank 0. No other communicator gets it:
+/// those of a group share its key, and one that comes back after its multicast died may still get
+/// messages of its life before.
 pub fn next_communicator() -> u32 {
     NUMBERS.with(|numbers| numbers.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
 }
 
-/// See the module.
+/// A multicast group of this process, shared by communicators over the same nodes.
 pub struct Group {
     job: u32,
     key: Key,
@@ -112,14 +116,16 @@ pub struct Group {
     descriptor: RawFd,
     is_socket: bool,
     inner: Mutex<Inner>,
-    /// A communicator has left it since some node does not hear it any more: the others are to know.
+    /// True if a communicator has left the group because some node does not hear it any more: the
+    /// others are to know.
     pub is_deaf: AtomicBool,
-    /// Gives the group's address back, where a server gave it to this process.
+    /// Gives the group's address back when it is dropped, if a server gave the address to this
+    /// process.
     _renewer: Option<LeaseRenewer>,
 }
 
 impl Group {
-    /// With what its set-up has asked of the kernel.
+    /// A group over a socket that its set-up has prepared.
     pub fn new(
         (socket, filter): (Datagrams, Filter),
         job: u32,
@@ -160,7 +166,7 @@ impl Group {
         self.pace
     }
 
-    /// As the kernel has granted it.
+    /// Size of the socket's receive buffer in bytes, as the kernel has granted it.
     pub fn receive_buffer_bytes(&self) -> usize {
         self.receive_buffer_bytes
     }
@@ -169,12 +175,13 @@ impl Group {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A communicator begins to use the group.
+    /// Gives a communicator that begins to use the group an inbox.
     pub fn enroll(&self, communicator: u32) {
         self.lock().inboxes.entry(communicator).or_default();
     }
 
-    /// A broadcast begins: lets switches know that there is still somebody, if they have not been told for long.
+    /// Reports the membership again, if the last report is long ago: so switches know that there is
+    /// still somebody. To be called when a broadcast begins.
     pub fn renew_membership(&self) {
         let (now, mut inner) = (machine::now(), self.lock());
         if now - inner.renewed >= RENEWED_AFTER {
@@ -184,12 +191,12 @@ impl Group {
         }
     }
 
-    /// It does not use it any more.
+    /// Takes away the inbox of a communicator that does not use the group any more.
     pub fn leave(&self, communicator: u32) {
         self.lock().inboxes.remove(&communicator);
     }
 
-    /// What has been dropped since the last call: communicators that follow each other share the group.
+    /// Drops since the last call: communicators that follow each other share the group.
     pub fn take_dropped(&self) -> Dropped {
         let mut inner = self.lock();
         let by_kernel = inner.socket.dropped();
@@ -200,7 +207,7 @@ impl Group {
         all.since(&std::mem::replace(&mut inner.counted, all))
     }
 
-    /// Hands on what has come for `communicator`, for a limited time.
+    /// Hands on the datagrams for `communicator`, for a limited time.
     pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<Found> {
         let mut inner = self.lock();
         let Inner { socket, inboxes, dropped, filter, .. } = &mut *inner;
@@ -236,17 +243,18 @@ impl Group {
         Ok(Found { is_any, is_all })
     }
 
-    /// See [`polycast_net::Datagrams::queued_bytes`].
+    /// Bytes that have not left this host: [`polycast_net::Datagrams::queued_bytes`].
     pub fn queued_bytes(&self) -> usize {
         self.lock().socket.queued_bytes()
     }
 
-    /// What else carries datagrams has to be armed before one sleeps on its descriptor.
+    /// True if a UDP socket carries the datagrams. Anything else has to be armed before one sleeps
+    /// on its descriptor.
     pub fn is_socket(&self) -> bool {
         self.is_socket
     }
 
-    /// See [`polycast_net::Datagrams::send`].
+    /// Sends datagrams: [`polycast_net::Datagrams::send`].
     pub fn send(&self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         self.lock().socket.send(datagrams, datagram_bytes)
     }

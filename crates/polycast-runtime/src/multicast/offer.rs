@@ -1,4 +1,4 @@
-//! What the ranks tell each other before a communicator's first multicast.
+//! The messages of the ranks to each other before a communicator's first multicast.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,29 +8,29 @@ use zeroize::Zeroizing;
 
 use crate::reason::Reason;
 
-/// What a leader can do.
+/// A leader's abilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// `None`: willing.
+    /// Reason for which the leader refuses; `None` if it is willing.
     pub refusal: Option<Reason>,
     pub is_ipv6: bool,
-    /// Beside it, or in its place: over verbs.
+    /// Ability to multicast over verbs, beside IP multicast or in its place.
     pub verbs: Option<VerbsOffer>,
     /// The job number of the group that this process has for these nodes; 0: none.
     pub existing: u32,
-    /// Of the largest datagram.
+    /// Bytes of the largest datagram.
     pub datagram_bytes: u32,
-    /// 0: unknown.
+    /// Rate of the link in bits per second; 0: unknown.
     pub bits_per_second: u64,
 }
 
-/// What a leader can do over InfiniBand or RoCE.
+/// A leader's abilities over InfiniBand or RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerbsOffer {
-    /// Its groups are of IPv6.
+    /// True if its groups are of IPv6.
     pub is_ipv6: bool,
     pub datagram_bytes: u32,
-    /// 0: unknown.
+    /// Rate of the link in bits per second; 0: unknown.
     pub bits_per_second: u64,
 }
 
@@ -41,7 +41,7 @@ const VERBS_V6: u8 = 6;
 impl Offer {
     pub const BYTES: usize = 32;
 
-    /// What a rank says that leads no node.
+    /// The offer of a rank that leads no node.
     pub fn none() -> Offer {
         Offer {
             refusal: None,
@@ -87,10 +87,10 @@ impl Offer {
     }
 }
 
-/// What rank 0 decides.
+/// The decision of rank 0.
 #[derive(Clone, Debug)]
 pub struct GroupPlan {
-    /// `None`: go on.
+    /// Reason for which rank 0 refuses; `None`: all go on.
     pub refusal: Option<Reason>,
     pub job: u32,
     pub communicator: u32,
@@ -101,7 +101,7 @@ pub struct GroupPlan {
 impl GroupPlan {
     pub const BYTES: usize = 32 + KEY_BYTES;
 
-    /// Nothing comes of it.
+    /// A plan that ends the set-up, for a reason.
     pub fn refuse(reason: Reason) -> GroupPlan {
         GroupPlan {
             refusal: Some(reason),
@@ -112,7 +112,7 @@ impl GroupPlan {
         }
     }
 
-    /// They hold the key, and wipe themselves.
+    /// The plan's bytes. They hold the key, and wipe themselves.
     pub fn to_bytes(&self) -> Zeroizing<[u8; GroupPlan::BYTES]> {
         let mut bytes = Zeroizing::new([0; GroupPlan::BYTES]);
         bytes[0] = self.refusal.map_or(0, |reason| reason as u8);

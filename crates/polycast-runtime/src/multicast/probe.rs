@@ -17,17 +17,17 @@ use rustix::event::{PollFd, PollFlags};
 use super::flood::{Drained, Filter, drain};
 use crate::machine;
 
-/// Of one node.
+/// The datagrams by which one node asks whether multicast works.
 pub struct Question {
     header: Header,
     payload: Box<[u8]>,
-    /// Datagrams of others than this job.
+    /// Number of datagrams that are not this job's.
     strangers: u64,
     pub filter: Filter,
 }
 
 impl Question {
-    /// For node `node`; payloads of full datagrams.
+    /// The question of node `node`; its payloads are those of full datagrams.
     pub fn new(job: u32, communicator: u32, node: u32, payload_bytes: usize) -> Question {
         Question {
             header: Header { kind: Kind::Probe, flags: 0, job, communicator, operation: 0, fragment: node },
@@ -37,7 +37,8 @@ impl Question {
         }
     }
 
-    /// A round: sends in its turn, and listens until everybody has been heard or the time is over. True if everybody has been heard.
+    /// Runs a round: sends in its turn, and listens until everybody has been heard or the time is
+    /// over. True if everybody has been heard.
     pub fn ask(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> bool {
         let epoch = machine::now();
         let now = || Nanos((machine::now() - epoch).as_nanos() as u64);
@@ -66,7 +67,7 @@ impl Question {
         probe.has_heard_all()
     }
 
-    /// Takes some of what is there; an error if the socket failed.
+    /// Takes some of the datagrams that are there; an error if the socket failed.
     fn listen(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> io::Result<Drained> {
         let Question { header, payload, strangers, filter } = self;
         filter.look(*strangers, socket, header.job);

@@ -1,4 +1,4 @@
-//! How fast multicast would go here, before it is set up; and on which interface.
+//! The speed that multicast would have here, before it is set up; and its interface.
 
 use polycast_core::network::{Network, Told};
 use polycast_core::units::Rate;
@@ -16,7 +16,8 @@ pub fn interface_of(wanted: &settings::Multicast, family: Family) -> Result<Inte
     wanted.interface.choose_beside(&interfaces(), family, &idle::local_addresses())
 }
 
-/// What this rank has to tell of it. Nothing is known where multicast is off or has no interface; the set-up will say why.
+/// Word of this rank on multicast's speed. Nothing is known where multicast is off or has no
+/// interface; the set-up will say why.
 pub fn prospect() -> Told {
     let Ok(wanted) = settings::Multicast::current() else { return Told::default() };
     let Some(family) = wanted.family else { return Told::default() };
@@ -38,8 +39,9 @@ fn granted_buffer_bytes() -> Option<u64> {
     receive_buffer_bytes().ok().map(|bytes| bytes as u64)
 }
 
-/// What would help, where pacing to the receive buffers of some hosts takes half or more of what the network carries. Each rank that
-/// leads a node has told of it, and `name` is that of a rank's host.
+/// Advice to the user, if pacing to the receive buffers of some hosts takes half or more of what
+/// the network carries. `all` has the word of each rank that leads a node, and `name` is that of a
+/// rank's host.
 pub fn warning(all: &[Told], network: &Network, name: impl Fn(usize) -> String) -> Option<String> {
     let told = all.iter().enumerate();
     let small: Vec<(usize, Rate)> =

@@ -1,4 +1,5 @@
-//! What this process knows of multicast between sets of nodes: the groups that it is a member of, and where it did not work.
+//! Knowledge of this process about multicast between sets of nodes: the groups that it is a member
+//! of, and where multicast did not work.
 //!
 //! Programs make a communicator, broadcast, and free it, thousands of times. To join a group and to find out that it works takes
 //! tens of milliseconds. So a group stays for a while after its last communicator, and the next one over the same nodes takes
@@ -13,23 +14,24 @@ use super::group::Group;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
 
-/// Groups that a process is a member of at the same time. Switches have tables for a few hundred to a few thousand, which all
-/// jobs share.
+/// Most groups that a process is a member of at the same time. Switches have tables for a few
+/// hundred to a few thousand, which all jobs share.
 const MAX_GROUPS: usize = 16;
 
-/// How long a group stays that no communicator uses.
+/// Time for which a group stays that no communicator uses.
 const LINGERING: Duration = Duration::from_secs(1);
 
-/// After how long it is tried again where it did not work; each time twice as long, up to the most. A try takes most of a second,
-/// and what it waits for, an administrator or a switch, takes minutes.
+/// Time after which multicast is tried again where it did not work; each time twice as long, up to
+/// the most. A try takes most of a second, and what it waits for, an administrator or a switch,
+/// takes minutes.
 pub const RETRY_AFTER: Duration = Duration::from_secs(30);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(16 * 60);
 
-/// In place of a set of nodes: this one with whomever.
+/// Stands for any set of nodes: this process's multicast fails with all others.
 pub const ANY_NODES: u64 = 0;
 
 enum Known {
-    /// `unused_since`: no communicator uses it.
+    /// A group; `unused_since` if no communicator uses it.
     Open {
         group: Arc<Group>,
         unused_since: Option<Instant>,
@@ -47,32 +49,32 @@ of_process! {
     static REGISTRY: Mutex<Registry> = Mutex::new(Registry(BTreeMap::new()));
 }
 of_process! {
-    /// Whether [`visit`] has something to do.
+    /// True if [`visit`] has something to do.
     static HAS_UNUSED: AtomicBool = AtomicBool::new(false);
 }
 
-/// What is known of a set of nodes.
+/// The state of multicast between a set of nodes.
 pub enum Standing {
-    /// Nothing, and there is room for one more group.
+    /// Unknown, and there is room for one more group.
     New,
-    /// There is a group.
+    /// Connected: the nodes have a group.
     Open(Arc<Group>),
-    /// It did not work a short while ago.
+    /// Multicast did not work a short while ago.
     Refused,
-    /// Nothing is known, and there is no room.
+    /// Unknown, and there is no room for a group.
     Full,
 }
 
 impl Known {
-    /// Only the registry holds it.
+    /// True if nobody but the registry holds the group.
     fn is_unused(&self) -> bool {
         matches!(self, Known::Open { group, .. } if Arc::strong_count(group) == 1)
     }
 }
 
 impl Registry {
-    /// Leaves the groups that nobody has used for a while. What is returned is to be dropped without the lock: a group may have to
-    /// tell a server.
+    /// Leaves the groups that nobody has used for a while. The caller drops what is returned
+    /// without the lock: a group may have to tell a server.
     fn visit(&mut self, now: Instant) -> Vec<Known> {
         let mut over = Vec::new();
         for (nodes, known) in &mut self.0 {
@@ -85,7 +87,7 @@ impl Registry {
         over.into_iter().filter_map(|nodes| self.0.remove(&nodes)).collect()
     }
 
-    /// With what is to be dropped without the lock.
+    /// Looks up a set of nodes. The caller drops the second value without the lock.
     fn standing(&mut self, nodes: u64, now: Instant) -> (Standing, Option<Known>) {
         if let Some(Known::Refused { since, retry_after }) = self.0.get(&ANY_NODES)
             && now - *since < *retry_after
@@ -105,7 +107,7 @@ impl Registry {
         }
     }
 
-    /// A group that nobody uses makes way for one that somebody will.
+    /// Finds room for a group: one that nobody uses makes way for one that somebody will.
     fn room(&mut self) -> (Standing, Option<Known>) {
         let open = self.0.values().filter(|known| matches!(known, Known::Open { .. })).count();
         let unused = self.0.iter().find(|(_, known)| known.is_unused()).map(|(nodes, _)| *nodes);
@@ -116,7 +118,8 @@ impl Registry {
         }
     }
 
-    /// What is returned is to be dropped without the lock.
+    /// Notes that multicast does not work between these nodes. The caller drops what is returned
+    /// without the lock.
     fn refuse(&mut self, nodes: u64, now: Instant) -> Option<Known> {
         let retry_after = match self.0.get(&nodes) {
             Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(MAX_RETRY_AFTER),
@@ -140,24 +143,25 @@ pub fn standing(nodes: u64) -> Standing {
     standing
 }
 
-/// A group works between these nodes.
+/// Notes that a group works between these nodes.
 pub fn remember(nodes: u64, group: &Arc<Group>) {
     let known = Known::Open { group: group.clone(), unused_since: None };
     let before = REGISTRY.change(|registry| [registry.0.insert(nodes, known), registry.0.remove(&ANY_NODES)]);
     drop(before);
 }
 
-/// Multicast does not work between these nodes.
+/// Notes that multicast does not work between these nodes.
 pub fn remember_refusal(nodes: u64) {
     drop(REGISTRY.change(|registry| registry.refuse(nodes, machine::now())));
 }
 
-/// A group works no longer. Each of its communicators says so, the last one perhaps when another group works between these nodes: the first one counts.
+/// Notes that a group works no longer. Each of its communicators calls this, the last one perhaps
+/// when another group works between these nodes: only the first call counts.
 pub fn died(nodes: u64, group: &Arc<Group>) {
     drop(REGISTRY.change(|registry| registry.died(nodes, group, machine::now())));
 }
 
-/// A communicator has left its group, perhaps as the last.
+/// Notes that a communicator has left its group, perhaps as the last.
 pub fn left() {
     HAS_UNUSED.with(|has_unused| has_unused.store(true, Ordering::Relaxed));
     visit();
@@ -176,7 +180,7 @@ pub fn visit() {
     }
 }
 
-/// MPI ends: leaves all groups.
+/// Leaves all groups, since MPI ends.
 pub fn leave_all() {
     let all = REGISTRY.change(|registry| std::mem::take(&mut registry.0));
     drop(all);

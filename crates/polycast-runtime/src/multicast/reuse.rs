@@ -1,5 +1,6 @@
-//! A group that all leaders of a communicator's nodes have already serves it, too. That is found out by the way, when its ranks agree on a number
-//! (`attach/number.rs`): programs make a communicator, broadcast, and free it, thousands of times.
+//! A group that all leaders of a communicator's nodes have already serves the communicator, too.
+//! They find that out when its ranks agree on a number (`attach/number.rs`): programs make a
+//! communicator, broadcast, and free it, thousands of times.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::registry::{self, Standing};
 use super::setup::{Seat, seat, set_of};
 use crate::settings;
 
-/// What this rank has.
+/// A group that this rank could use again, and its words about it.
 #[derive(Clone)]
 pub struct Reuse {
     group: Option<Arc<Group>>,
@@ -20,10 +21,10 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Multicast is not wanted now, by no rank.
+    /// No reuse: no rank wants multicast now.
     pub const NOTHING: Reuse = Reuse { group: None, set: 0, words: [0; 2] };
 
-    /// Of a communicator over these nodes.
+    /// The group that this rank has for a communicator over these nodes.
     pub fn of(rank: Rank, nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> Reuse {
         let set = set_of(nodes, hosts, processes);
         if nodes.my_leader() != rank {
@@ -43,13 +44,14 @@ impl Reuse {
         Reuse { group, set, words: [u64::from(job) | u64::from(!job) << 32, communicator] }
     }
 
-    /// For the intersection over all ranks: the job number of the group of each leader, and its complement; rank 0's number for the
-    /// communicator in the group.
+    /// Words for the intersection over all ranks: the job number of the group of each leader, and
+    /// its complement; rank 0's number for the communicator in the group.
     pub fn words(&self) -> [u64; 2] {
         self.words
     }
 
-    /// `None` inside on ranks that lead no node; `None` if the leaders do not all have the same group. All ranks find the same.
+    /// The seat in the common group, alike on all ranks: `None` if the leaders do not all have the
+    /// same group; `Some(None)` on ranks that lead no node.
     pub fn take(self, common: [u64; 2], nodes: &Nodes) -> Option<Option<Seat>> {
         let (job, complement) = (common[0] as u32, (common[0] >> 32) as u32);
         (job != 0 && job == !complement)

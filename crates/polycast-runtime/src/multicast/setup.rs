@@ -44,37 +44,38 @@ use crate::reason::Reason;
 use crate::say::warn_once;
 use crate::settings;
 
-/// Plans until a group is found that nobody else has.
+/// Most plans that are tried until a group is found that nobody else has.
 const MAX_PLANS: usize = 3;
 
-/// Between joining and the first probe.
+/// Time between joining and the first probe.
 const SWITCHES_LEARN: Duration = Duration::from_millis(10);
 
-/// Multicast is not used, since this rank's node (or all) cannot.
+/// The reason why multicast is not used, and the rank whose node gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     pub reason: Reason,
-    /// The first rank that says so.
+    /// The first rank that gives the reason.
     pub rank: usize,
 }
 
 impl Unavailable {
-    /// There is but one node: nothing to warn of.
+    /// Multicast has nowhere to go: there is but one node, and nothing to warn of.
     pub fn nowhere() -> Unavailable {
         Unavailable { reason: Reason::Nowhere, rank: 0 }
     }
 
-    /// Another way may work.
+    /// True if the reason concerns one way of multicast, so that another may work.
     fn is_of_a_way(self) -> bool {
         matches!(self.reason, Reason::Socket | Reason::Silence | Reason::Conflict)
     }
 
-    /// It may work later, without the user's doing.
+    /// True if multicast may work later, without the user's doing.
     pub fn may_pass(self) -> bool {
         !matches!(self.reason, Reason::Off | Reason::Setting | Reason::Nowhere)
     }
 
-    /// What to tell the user; nothing if it is what they asked for. `on_one_kernel`: hosts that only look like several.
+    /// Warning for the user; none if multicast is off by the user's wish. `on_one_kernel`: hosts
+    /// that only look like several.
     pub fn warning(self, on_one_kernel: impl FnOnce() -> Vec<String>) -> Option<String> {
         let Unavailable { reason, rank } = self;
         // Nobody else has so many groups: those who are in each other's way are on one network stack.
@@ -107,11 +108,12 @@ pub struct Seat {
     pub communicator: u32,
     pub group: Arc<Group>,
     pub node: u32,
-    /// Names the set of leaders.
+    /// Number that names the set of leaders.
     pub set: u64,
 }
 
-/// Collective. Inside: a seat, on the leaders of nodes; or why there is none, the same on all ranks.
+/// Sets multicast up. Collective. Inside: a seat, on the leaders of nodes; or the reason why there
+/// is none, the same on all ranks.
 pub fn set_up(
     door: &Door,
     rank: Rank,
@@ -127,7 +129,7 @@ pub fn set_up(
     Ok(outcome)
 }
 
-/// Names the set of leaders.
+/// Number that names the set of leaders.
 pub fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
     let leaders = nodes.leaders().iter().map(|leader| leader.index());
     let set = leaders.fold(Digest::of("polycast nodes"), |set, leader| {
@@ -136,10 +138,10 @@ pub fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
     set.finish()
 }
 
-/// What this process brings, if it leads a node.
+/// The means of this process, if it leads a node.
 struct Means {
     interface: Option<Interface>,
-    /// Of the port.
+    /// The interface of the port for verbs.
     verbs: Option<Interface>,
     existing: Option<Arc<Group>>,
 }
@@ -151,7 +153,7 @@ impl Means {
     }
 }
 
-/// One rank in the agreement.
+/// A rank in the agreement.
 struct Party<'a> {
     door: &'a Door,
     rank: Rank,
@@ -199,7 +201,8 @@ impl Party<'_> {
         Ok(outcome)
     }
 
-    /// Over verbs, or by IP multicast. `is_reused`: all leaders have the same group. `is_last`: nothing else will be tried.
+    /// Agrees on multicast over verbs, or by IP. `is_reused`: all leaders have the same group.
+    /// `is_last`: nothing else will be tried.
     fn agree_on(
         &self,
         mut terms: Terms,
@@ -263,7 +266,7 @@ impl Party<'_> {
         (offer, Some(Means { interface, verbs, existing }))
     }
 
-    /// Rank 0 leads the first node.
+    /// Hands out the plan of rank 0, which leads the first node.
     fn plan(&self, terms: &Terms, is_reused: bool) -> Result<(GroupPlan, Option<LeaseRenewer>), MpiError> {
         let mut bytes = Zeroizing::new([0; GroupPlan::BYTES]);
         let mut renewer = None;
@@ -275,13 +278,14 @@ impl Party<'_> {
         Ok((GroupPlan::from_bytes(&bytes), renewer))
     }
 
-    /// Everybody says whether it failed; the first failure.
+    /// Tells all ranks whether this one failed; returns the first failure.
     fn exchange(&self, failure: Option<Reason>) -> Result<Option<Unavailable>, MpiError> {
         let codes = self.door.allgather(&[failure.map_or(0, |reason| reason as u8)], self.ranks)?;
         Ok(first_refusal(codes.into_iter().map(|[code]| Reason::from_code(code))))
     }
 
-    /// The same, and the smallest receive buffer.
+    /// Tells all ranks whether this one failed, and fits `terms` into the smallest receive buffer;
+    /// returns the first failure.
     fn exchange_buffers(
         &self,
         failure: Option<Reason>,
@@ -298,7 +302,8 @@ impl Party<'_> {
         Ok(first_refusal(all.iter().map(|of| Reason::from_code(of[0]))))
     }
 
-    /// Leaders say whom they have missed. Who is outside of what works between others refuses at once in other sets, too.
+    /// Finds the node at fault from the nodes that each leader has missed. A node that is outside
+    /// of what works between others refuses at once in other sets, too.
     fn find_whose_fault(&self, probe: Option<&Probe>) -> Result<(), MpiError> {
         let mut missed = probe.map_or_else(|| Probe::no_word(self.nodes.count()), Probe::missed);
         self.door.intersect(&mut missed)?;
@@ -308,7 +313,7 @@ impl Party<'_> {
         Ok(())
     }
 
-    /// Who has been missed sends again in the next round.
+    /// Lets nodes that were missed send again in the next round.
     fn repeat(&self, probe: &mut Probe) -> Result<(), MpiError> {
         let mut heard = if self.leads() { probe.heard() } else { Probe::no_word(self.nodes.count()) };
         self.door.intersect(&mut heard)?;
@@ -362,7 +367,8 @@ impl Party<'_> {
     }
 }
 
-/// Of this process, in a group that all leaders have; the communicator has this number there.
+/// Seat of this process in a group that all leaders have; `communicator` is the communicator's
+/// number there.
 pub fn seat(nodes: &Nodes, set: u64, communicator: u32, group: Arc<Group>) -> Seat {
     group.enroll(communicator);
     let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
@@ -380,7 +386,7 @@ pub fn seat(nodes: &Nodes, set: u64, communicator: u32, group: Arc<Group>) -> Se
     Seat { endpoint, communicator, group, node: nodes.mine(), set }
 }
 
-/// Who asks for verbs in so many words is told where they are missing.
+/// Warns users who ask for verbs in so many words, if a node has none.
 fn warn_if_wanted(leaders: &[&Offer], nodes: &Nodes) {
     let is_wanted =
         settings::Multicast::current().is_ok_and(|wanted| wanted.verbs == settings::Verbs::Wanted);
@@ -393,7 +399,7 @@ fn warn_if_wanted(leaders: &[&Offer], nodes: &Nodes) {
     }
 }
 
-/// A panic is a failure like others.
+/// Runs a step; a panic is a failure like others.
 fn guarded<R>(step: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or(Err(Reason::Internal))
 }

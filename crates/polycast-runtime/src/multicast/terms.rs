@@ -1,4 +1,4 @@
-//! What suits all nodes: the size of datagrams, and how fast they may come.
+//! Terms that suit all nodes: the size of datagrams, and how fast they may come.
 
 use polycast_core::protocol::message::MAX_FRAGMENT_BYTES;
 use polycast_core::protocol::wire::HEADER_BYTES;
@@ -6,30 +6,31 @@ use polycast_core::protocol::wire::HEADER_BYTES;
 use super::group::Pace;
 use super::offer::{Offer, VerbsOffer};
 
-/// A batch of datagrams goes through the kernel as one packet, which must not be more than this on the wire: an IP packet cannot
-/// be, and a token bucket cuts what is larger than itself into single packets.
+/// Most bytes of a batch of datagrams on the wire. It goes through the kernel as one packet; an IP
+/// packet cannot be larger, and a token bucket cuts what is larger than itself into single packets.
 const MAX_BATCH_WIRE_BYTES: u64 = 1 << 16;
-/// Ethernet, IPv6 and UDP.
+/// Bytes of the headers of Ethernet, IPv6 and UDP.
 const HEADERS_BYTES: u64 = 14 + 40 + 8;
 
-/// A receiver may be away from its socket for this long without losing anything: a time slice or so of the scheduler.
+/// Time in seconds for which a receiver may be away from its socket without losing anything: a time
+/// slice or so of the scheduler.
 const AWAY_SECONDS: f64 = 0.001;
-/// The kernel counts its own book-keeping, about as much again as the data.
+/// Bytes of buffer for a byte of data: the kernel counts its own book-keeping, about as much again.
 const BUFFER_BYTES_PER_BYTE: u64 = 2;
 
-/// What holds for all leaders.
+/// Terms that hold for all leaders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     pub is_ipv6: bool,
-    /// Over InfiniBand or RoCE.
+    /// True over InfiniBand or RoCE.
     pub is_verbs: bool,
     pub pace: Pace,
-    /// The fastest of their links; 0: unknown.
+    /// Rate of the fastest link in bits per second; 0: unknown.
     fastest: u64,
 }
 
 impl Terms {
-    /// Over verbs; `None` if not all can, or by groups of different families.
+    /// Terms over verbs; `None` if not all leaders can, or by groups of different families.
     pub fn over_verbs(leaders: &[&Offer]) -> Option<Terms> {
         let as_others = |offer: &&Offer| {
             let VerbsOffer { is_ipv6, datagram_bytes, bits_per_second } = offer.verbs?;
@@ -40,7 +41,7 @@ impl Terms {
         Some(Terms { is_verbs: true, ..terms })
     }
 
-    /// By IP multicast; `None` if they do not want the same family.
+    /// Terms by IP multicast; `None` if the leaders do not want the same family.
     pub fn of(leaders: &[&Offer]) -> Option<Terms> {
         let is_ipv6 = leaders.first()?.is_ipv6;
         let datagram_bytes = leaders.iter().map(|offer| offer.datagram_bytes as usize).min()?;
@@ -61,20 +62,20 @@ impl Terms {
         })
     }
 
-    /// Of the slowest link, in bits per second; 0: unknown.
+    /// Rate of the slowest link, in bits per second; 0: unknown.
     pub fn slowest(&self) -> u64 {
         self.pace.bits_per_second.unwrap_or(self.fastest)
     }
 
-    /// What a full datagram takes on the wire.
+    /// Bytes of a full datagram on the wire.
     pub fn datagram_wire_bytes(&self) -> usize {
-        /// Preamble, checksum and gap.
+        /// Bytes of preamble, checksum and gap.
         const FRAME_BYTES: u64 = 24;
         (u64::from(self.pace.payload_bytes) + HEADER_BYTES as u64 + HEADERS_BYTES + FRAME_BYTES) as usize
     }
 
-    /// Paces to the smallest receive buffer, too: a batch is at most a quarter of it, and what comes while its owner is away
-    /// fits.
+    /// Slows down to the smallest receive buffer: a batch is at most a quarter of it, and what
+    /// comes while its owner is away fits.
     pub fn fit_into(&mut self, buffer_bytes: u64) {
         let data_bytes = buffer_bytes / BUFFER_BYTES_PER_BYTE;
         let datagram_bytes = u64::from(self.pace.payload_bytes) + HEADER_BYTES as u64;
@@ -87,7 +88,8 @@ impl Terms {
     }
 }
 
-/// How fast datagrams may come, in bits per second, if those that come while their receiver is away are to fit into its buffer.
+/// Rate of datagrams, in bits per second, at which those that come while their receiver is away fit
+/// into its buffer.
 pub fn rate_into(buffer_bytes: u64) -> u64 {
     ((buffer_bytes / BUFFER_BYTES_PER_BYTE) as f64 * 8.0 / AWAY_SECONDS) as u64
 }

@@ -1,4 +1,5 @@
-//! Whether this process can multicast over InfiniBand or RoCE, and through which port. Asked of the devices, once.
+//! Multicast over InfiniBand or RoCE: this process's port, if it has one. Asked of the devices,
+//! once.
 
 use std::sync::OnceLock;
 
@@ -10,13 +11,13 @@ use crate::machine::stand_in;
 use crate::of_process::of_process;
 use crate::{idle, settings};
 
-/// What a leader has.
+/// A port of a leader.
 #[derive(Clone, Debug)]
 pub struct Port {
     pub interface: Interface,
     pub family: Family,
     pub datagram_bytes: u32,
-    /// 0: unknown.
+    /// Rate of the port in bits per second; 0: unknown.
     pub bits_per_second: u64,
 }
 
@@ -24,7 +25,7 @@ of_process! {
     static OBJECT: OnceLock<Option<Verbs>> = OnceLock::new();
 }
 
-/// The object; `None` if it cannot be opened, for a reason that the doctor tells.
+/// The library for verbs; `None` if it cannot be opened, for a reason that the doctor tells.
 pub fn object() -> Option<Verbs> {
     let open = || Verbs::open(&verbs::own_folder()?).ok();
     OBJECT.with(|object| *object.get_or_init(open))

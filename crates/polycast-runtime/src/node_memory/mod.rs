@@ -1,4 +1,5 @@
-//! What this rank shares with the other ranks of its node: streams and cells in a segment.
+//! The memory that this rank shares with the other ranks of its node: streams and cells in a
+//! segment.
 //!
 //! ```text
 //!     setup    all ranks of a communicator agree whether their nodes have segments, and each opens its node's
@@ -22,10 +23,11 @@ pub use setup::{Found, set_up};
 
 use crate::{machine, say};
 
-/// How many bytes are copied before the others are told: they then copy while more comes. Between 4 and 16 KiB makes no difference, less costs more.
+/// Bytes that are copied before the others are told, who then copy while more comes. Between 4 and
+/// 16 KiB makes no difference, less costs more.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// A segment that streams and cells are in.
+/// A segment that holds streams and cells.
 #[derive(Clone)]
 pub struct Mapped(Arc<Segment>);
 
@@ -37,19 +39,20 @@ impl Deref for Mapped {
     }
 }
 
-/// Of one communicator; its ranks on the node are numbered in their order.
+/// Shared memory of one communicator on this node; its ranks there are numbered in their order.
 pub struct NodeMemory {
     streams: Streams<Mapped>,
     cells: Cells<Mapped>,
     handed: Handed<Mapped>,
     /// The kernel's number of the process of each rank on the node.
     processes: Vec<u32>,
-    /// All of them could read each other's memory, and this rank was not refused since.
+    /// True if all these processes could read each other's memory, and this rank was not refused
+    /// since.
     reads_others: bool,
     operation: u64,
     /// The ranks of the node in MPI_COMM_WORLD.
     group: Box<[u32]>,
-    /// Of the segment.
+    /// Name of the segment.
     name: u64,
     _live: Live,
 }
@@ -70,12 +73,13 @@ impl NodeMemory {
         &mut self.cells
     }
 
-    /// What can be published while nobody reads.
+    /// Bytes that can be published while nobody reads.
     pub fn ring_bytes(&self) -> u64 {
         self.streams.memory().ring_bytes()
     }
 
-    /// Who publishes may say where its bytes are: nobody on the node has been refused yet.
+    /// True if a rank that publishes may tell where its bytes are: nobody on the node has been
+    /// refused yet.
     pub fn reads_others(&self) -> bool {
         self.reads_others && !self.handed.has_refused()
     }
@@ -84,8 +88,9 @@ impl NodeMemory {
         &mut self.handed
     }
 
-    /// Copies bytes that a writer shows at this address of its process; how many, 0: none yet. The kernel let ranks read each other when they agreed on
-    /// this memory; where it does not any more, the writer hands them over, and all say by data what they publish from then on.
+    /// Copies bytes that a writer shows at `address` of its process; returns how many, 0: none yet.
+    /// The kernel let ranks read each other when they agreed on this memory; where it does not any
+    /// more, the writer hands them over, and all say by data what they publish from then on.
     pub fn read(&mut self, (way, operation): (Way, u64), address: u64, place: &mut [u8]) -> usize {
         if self.reads_others {
             match machine::read_process(self.processes[way.writer as usize], address, place) {
@@ -103,7 +108,8 @@ impl NodeMemory {
         unsafe { self.handed.take((way, operation), address, place.as_mut_ptr(), place.len()) }
     }
 
-    /// Its communicator is gone, and nothing went wrong in it: another one may have it.
+    /// Gives the memory to the pool for another communicator: its own is gone, and nothing went
+    /// wrong in it.
     pub fn give_back(self: Box<NodeMemory>) {
         pool::put(*self);
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::{Live, NodeMemory};
 use crate::of_process::{Shared, of_process};
 
-/// How many are kept; the oldest go first.
+/// Most segments that are kept; the oldest go first.
 const MAX_KEPT: usize = 8;
 
 of_process! {
@@ -20,7 +20,7 @@ pub fn put(memory: NodeMemory) {
     drop(oldest);
 }
 
-/// Whether there may be one more, for which those that are kept give way.
+/// True if there may be one more segment; kept ones give way for it.
 pub fn make_room() -> bool {
     while !Live::is_room() {
         let oldest = POOL.change(|pool| (!pool.is_empty()).then(|| pool.remove(0)));
@@ -31,7 +31,8 @@ pub fn make_room() -> bool {
     true
 }
 
-/// One of these ranks in which nothing is on its way, if there is one: the one that all of them find first.
+/// Takes a segment of these ranks in which nothing is on its way, if there is one: the one that all
+/// of them find first.
 pub fn take(group: &[u32]) -> Option<Box<NodeMemory>> {
     POOL.change(|pool| {
         let is_free = |memory: &mut NodeMemory| {

@@ -1,4 +1,5 @@
-//! Whether the nodes of a communicator have shared memory: on all, or it is used on none. Collective.
+//! Set-up of shared memory on the nodes of a communicator: on all, or it is used on none.
+//! Collective.
 //!
 //! ```text
 //!   tell     every rank: a segment of an earlier communicator of its node that it has free; its process, and where it keeps its mark
@@ -22,24 +23,25 @@ use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::{machine, settings};
 
-/// What a rank tells: numbers of 8 bytes each.
+/// Bytes that a rank tells: numbers of 8 bytes each.
 const TOLD_BYTES: usize = 40;
-/// One of several segments is forgotten in each; in the last one ranks that keep different ones make a new one.
+/// Most tries. In each, one of several segments is forgotten; in the last one ranks that keep
+/// different ones make a new one.
 const MAX_TRIES: u32 = 4;
 
-/// What all ranks have agreed on.
+/// The agreement of all ranks.
 pub enum Found {
-    /// This rank's, if it shares its node.
+    /// Memory of this rank's node, if it shares the node.
     Memory(Option<Box<NodeMemory>>),
-    /// On some node there is none.
+    /// No memory: some node has none.
     Unavailable,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Told {
-    /// A segment that is free; 0: none.
+    /// Name of a segment that is free; 0: none.
     free: u64,
-    /// A new one; 0: none.
+    /// Name of a new segment; 0: none.
     new: u64,
     process: u32,
     descriptor: u32,
@@ -66,16 +68,16 @@ impl Told {
     }
 }
 
-/// What this rank brings.
+/// Segments and mark that this rank brings.
 struct Mine {
     told: Told,
     free: Option<Box<NodeMemory>>,
     new: Option<(Segment, OwnedFd)>,
-    /// Read by the others, where it stands.
+    /// The mark, which the others read where it stands.
     _mark: Box<u64>,
 }
 
-/// See the module. `world_ranks`: the rank of each rank in MPI_COMM_WORLD.
+/// Sets up shared memory. Collective. `world_ranks`: the rank of each rank in MPI_COMM_WORLD.
 pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Result<Found, MpiError> {
     let local = nodes.local().in_order();
     let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
@@ -165,13 +167,14 @@ impl Mine {
 }
 
 struct Opened {
-    /// `None` where a rank is alone.
+    /// Memory of the node; `None` where a rank is alone.
     memory: Option<Box<NodeMemory>>,
-    /// The descriptor through which others open it, and the mark that they read: until all have voted.
+    /// The descriptor through which others open the memory, and the mark that they read: kept until
+    /// all have voted.
     _until_vote: (Option<OwnedFd>, Box<u64>),
 }
 
-/// The segment of this rank's node; `None` if it has none.
+/// Opens the segment of this rank's node; `None` if there is none.
 fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) -> Option<Opened> {
     let Mine { free, new, _mark: mark, .. } = mine;
     if told.iter().any(|told| told.mark == 0) {

@@ -14,24 +14,26 @@ use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
 use crate::fault::{self, Point};
 use crate::node_memory::Mapped;
 
-/// One call after another that is the same.
+/// A call through cells, kept to serve one call after another that is the same.
 pub struct CellCall {
     algorithm: Algorithm,
     of: collective::Call,
     rounds: Rounds,
     scratch: Vec<u8>,
-    /// What is filled in and taken in a round; most calls have one, whose work is worked out once.
+    /// The round for which `puts` and `takes` were worked out. Most calls have one round, whose
+    /// work is worked out once.
     prepared: Option<u64>,
     puts: Vec<Put>,
     takes: Vec<Take>,
     operation: u32,
     round: u64,
-    /// The cell was filled in this round, and so many things were taken.
+    /// True if the cell was filled in this round; `taken` counts what was taken in it.
     is_filled: bool,
     taken: usize,
-    /// What this rank has is worth nothing, and neither is what it tells from now on.
+    /// The first failure. The data that this rank has is then worth nothing, and so is what it
+    /// tells from now on.
     failure: Option<Failure>,
-    /// What another rank was called with, if not with this size.
+    /// Size in bytes that another rank was called with, if it differs from this rank's.
     told: Option<u64>,
 }
 
@@ -59,7 +61,7 @@ impl Way for CellCall {
     }
 }
 
-/// `None` where the ranks share no memory.
+/// The rounds of a call on this rank; `None` if the ranks share no memory.
 fn rounds(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -> Option<Rounds> {
     // A rank that is alone fills no cell.
     let room = match &mut shared.memory {
@@ -71,7 +73,7 @@ fn rounds(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -
 }
 
 impl CellCall {
-    /// `None` where the ranks share no memory.
+    /// A call through the node's cells; `None` if the ranks share no memory.
     pub fn new(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -> Option<CellCall> {
         let rounds = rounds(algorithm, call, shared)?;
         Some(CellCall {
@@ -91,7 +93,7 @@ impl CellCall {
         })
     }
 
-    /// From now on such calls, in the memory that there is.
+    /// Makes this serve calls like `call` from now on, in the memory that there is.
     #[inline]
     pub fn turn_to(
         &mut self,
@@ -107,7 +109,7 @@ impl CellCall {
         Some(())
     }
 
-    /// On all ranks in the same order.
+    /// Begins an operation. All ranks begin their operations in the same order.
     pub fn begin_operation(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
         (self.operation, self.round, self.is_filled, self.taken) = (operation as u32, 0, false, 0);
         (self.failure, self.told) = (None, None);
@@ -116,7 +118,8 @@ impl CellCall {
         Ok(())
     }
 
-    /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`] says.
+    /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`]
+    /// says.
     pub fn go_on(&mut self, buffers: &Buffers, shared: &mut Shared) -> Result<Progress, Failure> {
         let cells = shared.memory.as_mut().ok_or(Failure::Internal)?.cells();
         if !cells.is_under_way(self.operation) {
@@ -143,7 +146,7 @@ impl CellCall {
         Ok(Progress::Pending)
     }
 
-    /// Whether the round is over.
+    /// Works on in the current round; true if the round is over.
     #[inline]
     fn go_on_in_round(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
         if self.prepared != Some(self.round) {
@@ -160,7 +163,7 @@ impl CellCall {
         Moment { operation: self.operation, round: self.round as u32 }
     }
 
-    /// Where bytes of a buffer are.
+    /// The address of a slice's bytes in this process.
     fn place(&mut self, slice: &Slice, buffers: &Buffers) -> *mut u8 {
         let first = match slice.buffer {
             Buffer::Input => buffers.input.cast_mut(),
@@ -171,7 +174,7 @@ impl CellCall {
         first.wrapping_add(slice.bytes.start as usize)
     }
 
-    /// False: some rank still needs what is in the cell.
+    /// Fills this rank's cell. False: some rank still needs what is in the cell.
     fn fill(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
         if self.is_filled || !self.rounds.fills(self.round) {
             return true;
@@ -194,7 +197,8 @@ impl CellCall {
         true
     }
 
-    /// False: somebody has not filled its cell yet.
+    /// Takes what other ranks have put into their cells. False: some rank has not filled its cell
+    /// yet.
     fn take(&mut self, buffers: &Buffers, cells: &Cells<Mapped>) -> bool {
         let moment = self.moment();
         while let Some(take) = self.takes.get(self.taken).cloned() {
@@ -242,7 +246,7 @@ impl CellCall {
         true
     }
 
-    /// Copies or combines what is at `from`. After a failure nothing is worth it.
+    /// Copies or combines the bytes at `from`; does nothing after a failure.
     ///
     /// # Safety
     /// As many bytes are readable there and writable where they go, and they do not overlap.

@@ -27,35 +27,35 @@ use crate::fault::{self, Point};
 use crate::machine;
 use crate::messages::{Done, Purpose, Route, SLOTS};
 
-/// Of assignments, and of data.
+/// Channel of assignments; that of data is the next.
 const ASSIGNMENT: c_int = 0;
 const DATA: c_int = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Waits for its assignment, unless it is the root.
+    /// Waits to be told its assignment, unless it is the root.
     Told,
     Receives,
     Sends,
     Over,
 }
 
-/// One call after another of the same size and root.
+/// A broadcast by DYN-tree, kept to serve one call after another of the same size and root.
 pub struct DynamicBroadcast {
     call: collective::Call,
-    /// What a message of this size takes where nothing else is under way.
+    /// Times of a message of this size where nothing else is under way.
     idle: IdleTimes,
-    /// All ranks, from the root on; the same on all of them.
+    /// All ranks, from the root on, in the same order on each of them.
     order: Vec<Rank>,
     key: OperationKey,
     tag: c_int,
     number: u64,
     buffer: *mut u8,
     stage: Stage,
-    /// As the root has it.
+    /// Size of the root's message in bytes.
     total: u64,
     part: Part,
-    /// In place of the buffer, where the sizes differ.
+    /// Memory in place of the buffer, for a message of another size than this rank's.
     scrap: Vec<u8>,
     /// Messages of this stage that MPI has.
     in_flight: u64,
@@ -163,7 +163,7 @@ impl DynamicBroadcast {
         }
     }
 
-    /// For an assignment from whomever.
+    /// Listens for an assignment, from whomever it comes.
     fn listen(&mut self, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
         fault::point(Point::Message);
         let (purpose, tag) = (self.purpose(MessagePart::First), self.tag + ASSIGNMENT);
@@ -172,7 +172,7 @@ impl DynamicBroadcast {
         Ok(())
     }
 
-    /// Somebody has told something.
+    /// Takes an assignment that has come: for this broadcast, or for a later one.
     fn hear(&mut self, told: Assignment, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
         match told.operation.cmp(&self.number) {
             Ordering::Equal => return self.receive(told, shared),
@@ -187,7 +187,7 @@ impl DynamicBroadcast {
         Purpose::Step { operation: self.key, id: MessageId { lane: 0, part } }
     }
 
-    /// Where the message stands, or is to stand.
+    /// Address at which the message stands, or is to stand.
     fn data(&mut self) -> *mut u8 {
         if self.total == self.call.bytes.0 { self.buffer } else { self.scrap.as_mut_ptr() }
     }
@@ -215,7 +215,7 @@ impl DynamicBroadcast {
         if self.in_flight == 0 { self.send_next(shared) } else { Ok(()) }
     }
 
-    /// Where the sizes differ, as much as there is room for.
+    /// Copies a message of another size into the buffer, as far as there is room.
     fn keep(&mut self) {
         let bytes = self.scrap.len().min(self.call.bytes.0 as usize);
         if bytes > 0 {
@@ -254,7 +254,8 @@ impl DynamicBroadcast {
     }
 }
 
-/// What is sent at a time; whole messages would be too long for MPI's counts.
+/// The pieces in which a message of `total` bytes is sent, since whole messages would be too long
+/// for MPI's counts.
 fn pieces(total: u64) -> impl Iterator<Item = Range<u64>> {
     (0..total.div_ceil(MESSAGE_MOST_BYTES)).map(move |piece| {
         let start = piece * MESSAGE_MOST_BYTES;

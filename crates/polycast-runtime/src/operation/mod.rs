@@ -50,34 +50,35 @@ pub use exchange::MAX_KEPT_SCRATCH_BYTES;
 #[cfg(test)]
 pub use multicast::RELAYED_PARTS;
 
-/// Operations that have ended, whose memory is kept.
+/// Most operations that have ended and whose memory is kept.
 pub(crate) const MAX_KEPT: usize = 4;
 
-/// What the operations of a communicator share.
+/// State that the operations of a communicator share.
 pub struct Shared {
     pub rank: Rank,
     pub nodes: Arc<Nodes>,
     pub policy: Arc<Policy>,
     pub planner: Planner,
-    /// For the ranks on this rank's node.
+    /// Planner for the ranks on this rank's node.
     pub on_node: Planner,
     pub messages: Messages,
-    /// What the ranks of this one's node share, if they do.
+    /// The memory that the ranks of this one's node share, if they do.
     pub memory: Option<Box<NodeMemory>>,
-    /// On the leaders of nodes that multicast connects.
+    /// Driver of the multicast, on the leaders of nodes that multicast connects.
     pub driver: Option<Box<Driver>>,
-    /// Whether multicast still reaches all nodes.
+    /// Knowledge of this rank about nodes that multicast does not reach any more.
     pub deaf: Deaf,
     /// Broadcasts by multicast that have begun.
     pub by_multicast: u64,
     pub activity: Activity,
-    /// What this rank's last message of a dynamic broadcast has shown of the network.
+    /// Times of the network, as this rank's last message of a dynamic broadcast has shown them.
     pub dynamic: DynamicTimes,
-    /// Assignments of dynamic broadcasts that have not begun here: who sent them is ahead of this rank.
+    /// Assignments of dynamic broadcasts that have not begun here: their senders are ahead of this
+    /// rank.
     pub early: Vec<Assignment>,
-    /// First messages of lanes that may be used again.
+    /// Memory of first messages that may be used again.
     pub spare: Vec<Vec<u8>>,
-    /// The size that another rank called with, of the last call in which that was not this rank's.
+    /// Size in bytes that another rank called with, in the last call in which sizes differed.
     pub told: Option<u64>,
 }
 
@@ -88,13 +89,13 @@ pub struct Call {
     pub capabilities: Capabilities,
     pub of: collective::Call,
     pub buffers: Buffers,
-    /// Of channel 0.
+    /// Tag of channel 0.
     pub tag: c_int,
-    /// Its number among the communicator's, of which several have the same tag.
+    /// The call's number among the communicator's calls, of which several have the same tag.
     pub number: u64,
-    /// Its number in shared memory; 0 where there is none.
+    /// The operation's number in shared memory; 0 if the ranks share none.
     pub operation: u64,
-    /// What a trace calls it.
+    /// The call's number in a trace.
     pub traced: u32,
 }
 
@@ -107,13 +108,13 @@ enum State {
 
 struct Operation {
     state: State,
-    /// What it is made for, and runs.
+    /// The call that the operation is made for, and runs.
     call: Call,
     begun: Instant,
     way: Box<dyn Way>,
 }
 
-/// An operation that has ended, for those who keep count.
+/// An operation that has ended, as it is counted and logged.
 pub struct Ended {
     pub of: policy::Call,
     pub traced: u32,
@@ -128,7 +129,8 @@ pub struct Ended {
 pub struct Operations(Vec<Operation>);
 
 impl Operations {
-    /// Starts what can be started at once. What goes wrong ends the operation; an error: there is none.
+    /// Starts an operation, and what of it can be started at once. A later failure ends the
+    /// operation; after an error there is none.
     ///
     /// # Safety
     /// Until the operation has ended, input and output must be valid for as many bytes as the call's contract has on this rank, the input
@@ -154,7 +156,7 @@ impl Operations {
         Ok(key)
     }
 
-    /// One that has ended, and was the same.
+    /// Index of an operation that has ended, and ran a call like `call`.
     fn free(&self, call: &Call) -> Option<usize> {
         self.0.iter().position(|operation| {
             let Call { chosen, capabilities, of, .. } = operation.call;
@@ -184,7 +186,8 @@ impl Operations {
     /// Lets MPI work if `asks_mpi`, and then all operations.
     ///
     /// # Errors
-    /// MPI's, if none of the messages can tell it. What is then to be done with the operations is for the caller to say.
+    /// MPI's error, if no message can be blamed for it. The caller then decides what becomes of the
+    /// operations.
     pub fn progress(&mut self, shared: &mut Shared, asks_mpi: bool) -> Result<(), MpiError> {
         shared.activity = Activity::Nothing;
         if asks_mpi {
@@ -205,7 +208,7 @@ impl Operations {
         Ok(())
     }
 
-    /// How it ended, if it has; its key is free then.
+    /// The end of an operation, if it has ended; its key is free then.
     pub fn take(&mut self, key: OperationKey) -> Option<Ended> {
         let operation = self.0.get_mut(key.0 as usize)?;
         let State::Ended(outcome) = operation.state else { return None };
@@ -217,7 +220,7 @@ impl Operations {
         Some(Ended { of, traced, choice, is_ahead, begun: operation.begun, outcome })
     }
 
-    /// How all that run end, and all their messages.
+    /// Ends all running operations with `failure`, and cancels all their messages.
     pub fn end_all(&mut self, failure: Failure, shared: &mut Shared) {
         shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
         for operation in self.0.iter_mut().filter(|operation| operation.state == State::Running) {
@@ -229,28 +232,30 @@ impl Operations {
         }
     }
 
-    /// What those that have ended keep.
+    /// Bytes of memory that ended operations keep.
     #[cfg(test)]
     pub fn scratch_bytes(&self) -> usize {
         self.0.iter().map(|operation| operation.way.scratch_bytes()).sum()
     }
 
-    /// Some are running.
+    /// True if some operation is running.
     pub fn are_running(&self) -> bool {
         self.0.iter().any(|operation| operation.state == State::Running)
     }
 
-    /// All that run wait for what other ranks of the node do in memory that they share.
+    /// True if all running operations wait for what other ranks of the node do in memory that they
+    /// share.
     pub fn wait_for_memory(&self) -> bool {
         self.running().all(|operation| operation.way.waits_for_memory())
     }
 
-    /// One of those that run may wait for memory, too.
+    /// True if some running operation may wait for memory, too.
     pub fn have_memory(&self) -> bool {
         self.running().any(|operation| operation.way.has_memory())
     }
 
-    /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
+    /// True if all running operations wait for the multicast between nodes, so MPI need be asked
+    /// only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
         shared.driver.as_ref().is_some_and(|driver| driver.is_active())
             && self.running().all(|operation| operation.way.is_between_nodes())
@@ -262,7 +267,7 @@ impl Operations {
 }
 
 impl Operation {
-    /// Its messages were cancelled.
+    /// Takes the operation out of shared memory. Its messages were cancelled.
     fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
         if let Some(memory) = memory {
             memory.streams().leave(self.call.operation);

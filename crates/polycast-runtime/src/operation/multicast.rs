@@ -35,51 +35,55 @@ use crate::call::{Buffers, Failure, OperationKey, Progress};
 use crate::messages::Done;
 use crate::multicast::{Part, Source};
 
-/// Where the broadcast is, as this rank sees it.
+/// Stage of the broadcast, as this rank sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OnRootNode,
     LeadersWord,
     BetweenNodes,
-    /// Between nodes and on this rank's.
+    /// Between nodes and on this rank's node at once.
     Together,
     OnOtherNode,
     Over,
 }
 
-/// In every so many broadcasts of a communicator the leader of the root's node has a word, if the root does not lead it.
+/// Broadcasts of a communicator from one word of the leader of the root's node to the next, if the
+/// root does not lead the node.
 const BROADCASTS_PER_WORD: u64 = 4;
 
-/// For tests: how often a part of a message was handed to the multicast while more came.
+/// Number of times, for tests, that a part of a message was handed to the multicast while more
+/// came.
 #[cfg(test)]
 pub static RELAYED_PARTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// One call after another of the same size and root.
+/// A broadcast by multicast, kept to serve one call after another of the same size and root.
 pub struct MulticastBroadcast {
     spec: Multicast,
     root_node: u32,
     is_root: bool,
     is_on_root_node: bool,
-    /// Among the ranks on this one's node, if there are others.
+    /// Exchange among the ranks on this rank's node, if there are others.
     local: Option<Exchange>,
-    /// They share memory.
+    /// True if the ranks of this node share memory.
     through_memory: bool,
-    /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and its byte, to which the exchange keeps
-    /// a pointer while this moves.
+    /// The leader's word to the ranks of the root's node, if this rank is there and another rank
+    /// than the leader is the root; and its byte, to which the exchange keeps a pointer while this
+    /// moves.
     word: Option<Box<(Exchange, Arc<AtomicU8>)>>,
     has_word: bool,
     key: OperationKey,
     stage: Stage,
-    /// The exchange has, if it is its turn.
+    /// True if the exchange has begun, if it is its turn.
     has_begun: bool,
     is_exchange_over: bool,
-    /// Nothing is to come from another node any more.
+    /// True if nothing is to come from another node any more.
     has_come: bool,
-    /// This rank leads the root's node, and multicasts what comes from the root while more does.
+    /// True if this rank leads the root's node, and multicasts the root's data as it comes.
     relays: bool,
-    /// This rank's node in the broadcast between nodes, if it leads one; until that is over, if it goes on together with the exchange.
+    /// Part of this node in the broadcast between nodes, if this rank leads the node. If it goes on
+    /// together with the exchange, `None` once it is over.
     part: Option<Part>,
-    /// What went wrong first.
+    /// The first failure; one that is more than differing sizes replaces those.
     failure: Option<Failure>,
 }
 
@@ -94,7 +98,7 @@ pub(super) fn make(
 }
 
 impl Way for MulticastBroadcast {
-    /// Its turn between the nodes comes in the order in which broadcasts begin.
+    /// Begins the broadcast. Turns between the nodes come in the order in which broadcasts begin.
     fn begin(&mut self, key: OperationKey, _: &Call, shared: &mut Shared) -> Result<(), Failure> {
         (self.key, self.failure) = (key, None);
         (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
@@ -216,7 +220,7 @@ impl MulticastBroadcast {
         }
     }
 
-    /// The exchange that goes on, if there is one.
+    /// The exchange that goes on now, if there is one.
     fn local(&mut self) -> Option<&mut Exchange> {
         match (&mut self.word, self.stage) {
             (Some(word), Stage::LeadersWord) => Some(&mut word.0),
@@ -224,7 +228,7 @@ impl MulticastBroadcast {
         }
     }
 
-    /// Whether a part of it has; what went wrong is noted.
+    /// True if a part of the broadcast has ended; its failure is noted.
     fn has_ended(&mut self, progress: Progress) -> bool {
         if let Progress::Failed(failure) = progress {
             // That sizes differ may only be what comes of it.
@@ -234,7 +238,8 @@ impl MulticastBroadcast {
         progress != Progress::Pending
     }
 
-    /// The multicast, and the exchange as far as that has come. Either goes on if the other has failed.
+    /// Goes on with the multicast, and with the exchange as far as the multicast's data has come.
+    /// Either goes on if the other has failed.
     fn together(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         if self.relays {
             return self.relay(call, shared);
@@ -256,8 +261,8 @@ impl MulticastBroadcast {
         if self.part.is_none() && self.is_exchange_over { Progress::Done } else { Progress::Pending }
     }
 
-    /// The exchange, and the multicast of what has come by it. Nothing is multicast before anything has come: with that the leader knows what the
-    /// root tells the ranks.
+    /// Goes on with the exchange, and multicasts the data that has come by it. Nothing is multicast
+    /// before anything has come: the leader then knows what the root tells the ranks.
     fn relay(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         if !self.is_exchange_over {
             let progress = self.on_node(call, shared, u64::MAX);
@@ -279,7 +284,7 @@ impl MulticastBroadcast {
         self.local.as_ref().map_or(0, Exchange::came_bytes)
     }
 
-    /// The exchange, in which this rank can publish so many bytes.
+    /// Goes on with the exchange, in which this rank can publish `available` bytes.
     fn on_node(&mut self, call: &Call, shared: &mut Shared, available: u64) -> Progress {
         let MulticastBroadcast { local: Some(local), key, failure, has_begun, is_on_root_node, .. } = self
         else {

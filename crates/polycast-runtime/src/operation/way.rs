@@ -15,10 +15,12 @@ pub(super) trait Way {
     /// Takes what has come, and starts what can be started. Before anything is returned but `Pending`, the way has nothing under way.
     fn progress(&mut self, call: &Call, shared: &mut Shared) -> Result<Progress, Failure>;
 
-    /// The call has ended well or with sizes that differ: what is not needed for the next one is given back.
+    /// Gives back memory that the next call does not need. The call has ended well or with sizes
+    /// that differ.
     fn rest(&mut self) {}
 
-    /// The call's messages were cancelled. The MPI may not be through with what it sends, so that memory stays for ever.
+    /// Leaves the call's memory for ever: its messages were cancelled, and the MPI may not be
+    /// through with what it sends.
     fn leave_to_mpi(&mut self) {}
 
     /// The place for messages that have completed; `None`: the way sends none.

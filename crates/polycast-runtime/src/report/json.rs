@@ -7,10 +7,12 @@ use super::record::{Count, Found, Job};
 use super::summary::{AllRanks, CallsOf, SizeClass, Summary};
 use crate::machine;
 
-/// Rises with every change that a reader of the file would notice, but for new fields.
+/// Version of the file's format. Rises with every change that a reader of the file would notice,
+/// but for new fields.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What a person who opens the file should see first stands first.
+/// The report, in the order of its fields: what a person who opens the file should see first stands
+/// first.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -32,7 +34,7 @@ impl Serialize for Count {
 }
 
 impl Summary {
-    /// The report as docs/report.md describes it, and a line's end.
+    /// The report as JSON, as docs/report.md describes it, and a line's end.
     pub fn json(&self) -> String {
         // Nobody waits for a nonblocking call here, so it takes no time.
         let unserved = self.unserved.iter().map(
@@ -79,7 +81,7 @@ impl Summary {
     }
 }
 
-/// The fields of both objects.
+/// Adds the fields of `more` to `object`.
 fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
         fields.extend(more);
@@ -87,7 +89,7 @@ fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// What is known of it where the report is made: on rank 0, when MPI ends.
+/// The job, as rank 0 knows it when MPI ends.
 fn of_job(Job { ranks, nodes, began_1970_ns }: Job) -> Value {
     json!({
         "program": machine::program(),

@@ -12,20 +12,20 @@ use crate::machine;
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
 
-/// One communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
+/// Log of one communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
 #[derive(Default)]
 pub struct Log(Option<Box<Wanted>>);
 
 struct Wanted {
     reasons: Reasons,
-    /// When the call began that is under way.
+    /// Beginning of the call under way.
     begun: Instant,
-    /// Why, if it is left to the MPI.
+    /// The call under way and the reason, if it is left to the MPI.
     left: Option<(Call, ReasonId)>,
     trace: Option<CallTrace>,
 }
 
-/// What calls do that nobody logs is inlined, and is one test.
+/// Parts of logging that are not inlined: a call that nobody logs costs one test.
 impl Wanted {
     #[cold]
     fn begin(&mut self, call: &Call, root: Rank) {
@@ -55,13 +55,13 @@ impl Wanted {
 }
 
 impl Log {
-    /// Of a communicator whose choices were made by these settings.
+    /// A log for a communicator whose choices are made by `settings`.
     pub fn new(settings: &Arc<Settings>, trace: Option<CallTrace>) -> Log {
         let wanted = || Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
         Log(settings::is_report_wanted().then(|| Box::new(wanted())))
     }
 
-    /// Somebody reads it.
+    /// True if somebody reads the log.
     pub fn is_wanted(&self) -> bool {
         self.0.is_some()
     }
@@ -70,7 +70,7 @@ impl Log {
         self.0.as_mut()?.trace.as_mut()
     }
 
-    /// A call begins.
+    /// Notes the beginning of a call.
     #[inline]
     pub fn begin(&mut self, call: &Call, root: Rank) {
         if let Some(wanted) = &mut self.0 {
@@ -78,19 +78,19 @@ impl Log {
         }
     }
 
-    /// What came before in this call was none of the program's.
+    /// Notes the beginning of the call anew: the time before was not spent for the program.
     pub fn begin_again(&mut self) {
         if let Some(wanted) = &mut self.0 {
             wanted.begun = machine::now();
         }
     }
 
-    /// Names the call that began last.
+    /// Number of the call that began last.
     pub fn number(&self) -> u32 {
         self.0.as_ref().and_then(|wanted| wanted.trace.as_ref()).map_or(0, CallTrace::number)
     }
 
-    /// The call is served so.
+    /// Notes the way of the call, and why.
     #[inline]
     pub fn chosen(&mut self, call: &Call, choice: Choice, why: Why) {
         if let Some(wanted) = &mut self.0 {
@@ -98,7 +98,7 @@ impl Log {
         }
     }
 
-    /// Nothing of the call can go on before something comes.
+    /// Notes that nothing of the call can go on before something comes.
     #[inline]
     pub fn rests(&mut self) {
         if let Some(trace) = self.trace() {
@@ -106,7 +106,7 @@ impl Log {
         }
     }
 
-    /// Something has come.
+    /// Notes that something has come.
     #[inline]
     pub fn goes_on(&mut self) {
         if let Some(trace) = self.trace() {
@@ -114,14 +114,14 @@ impl Log {
         }
     }
 
-    /// What was seen of its datagrams.
+    /// Notes the datagrams that were seen of a call.
     pub fn heard(&mut self, number: u32, heard: Option<Heard>) {
         if let (Some(trace), Some(heard)) = (self.trace(), heard) {
             trace.heard(number, &heard);
         }
     }
 
-    /// A call was served that began then.
+    /// Counts a served call, which began at `begun`.
     pub fn served(&mut self, call: &Call, number: u32, choice: Choice, begun: Instant, has_failed: bool) {
         if let Some(wanted) = &mut self.0 {
             let now = machine::now();
@@ -132,8 +132,8 @@ impl Log {
         }
     }
 
-    /// The call is left to the MPI: by a rule, or because a private communicator was refused. Whether [`Log::end_of_left`]
-    /// is to be called.
+    /// Notes that the call is left to the MPI: by a rule, or because a private communicator was
+    /// refused. True if [`Log::end_of_left`] is to be called.
     #[inline]
     pub fn leave(&mut self, call: &Call, why: Why, is_refused: impl FnOnce() -> bool) -> bool {
         let Some(wanted) = &mut self.0 else { return false };
@@ -141,7 +141,7 @@ impl Log {
         true
     }
 
-    /// The MPI has done it.
+    /// Counts a call that the MPI has done.
     pub fn end_of_left(&mut self) {
         let Some(wanted) = &mut self.0 else { return };
         if let Some((call, reason)) = wanted.left.take() {

@@ -49,12 +49,13 @@ fn with_record<R>(change: impl FnOnce(&mut Record) -> R) -> R {
     RECORD.change(|record| change(record.get_or_insert_default()))
 }
 
-/// MPI has begun with so many ranks in MPI_COMM_WORLD.
+/// Notes that MPI has begun, with `ranks` ranks in MPI_COMM_WORLD.
 pub fn began(ranks: usize) {
     with_record(|record| record.world_ranks = ranks);
 }
 
-/// This rank of MPI_COMM_WORLD calls MPI_Abort, and the others may not come to say anything any more. Local.
+/// Reports for a rank of MPI_COMM_WORLD that calls MPI_Abort: the others may not come to report any
+/// more. Local.
 pub fn aborting(rank: u32) {
     // The thread that calls it may be within a report: of a signal, for example.
     let is_free = RECORD.with(|record| !matches!(record.try_lock(), Err(TryLockError::WouldBlock)));
@@ -70,12 +71,13 @@ pub fn aborting(rank: u32) {
     }
 }
 
-/// A communicator has its rules.
+/// Counts a communicator that has got its rules.
 pub fn attached() {
     with_record(|record| record.attached += 1);
 }
 
-/// A communicator goes, and with it the ring of its nodes if this rank leads one: `ring` is what the ring did.
+/// Counts a communicator that goes. `ring`: counts of the ring of its nodes, if this rank leads
+/// one.
 pub fn released(ring: Option<Multicast>) {
     with_record(|record| {
         record.released += 1;
@@ -85,44 +87,45 @@ pub fn released(ring: Option<Multicast>) {
     });
 }
 
-/// A ring goes on in another group than the one that dropped these.
+/// Adds the drops of a group that a ring has left for another.
 pub fn left_group(dropped: Dropped) {
     with_record(|record| record.multicast.dropped.add(&dropped));
 }
 
-/// All ranks of MPI_COMM_WORLD have been asked for a report.
+/// Notes that all ranks of MPI_COMM_WORLD have been asked for a report.
 pub fn all_ranks_report() {
     with_record(|record| record.all_ranks_report = true);
 }
 
-/// MPI_COMM_WORLD has so many ranks on so many nodes.
+/// Notes the ranks and the nodes of MPI_COMM_WORLD.
 pub fn world(ranks: usize, nodes: usize) {
     let began_1970_ns = machine::nanos_since_1970();
     with_record(|record| record.job = Some(Job { ranks, nodes, began_1970_ns }));
 }
 
-/// By what the choices of a communicator are made.
+/// Notes the source of a communicator's choices.
 pub fn choices(by: String) {
     with_record(|record| record.choices(by));
 }
 
-/// What was found out about the network between so many nodes, and about their links; `host` names one by its place in the ring.
+/// Notes the measured network between `nodes` nodes, and their links; `host` names a node by its
+/// place in the ring.
 pub fn asked(nodes: u32, network: Network, links: &Links, host: impl Fn(usize) -> String) {
     with_record(|record| record.asked(nodes, network, links, host));
 }
 
-/// A communicator that was to use multicast does without, for this reason.
+/// Counts a communicator that was to use multicast and does without, with the reason.
 pub fn fell_back(reason: String) {
     with_record(|record| *record.without_multicast.entry(reason).or_default() += 1);
 }
 
-/// A trial is over.
+/// Notes the finding of a trial that is over.
 pub fn found(found: Found) {
     with_record(|record| record.found(found));
 }
 
-/// What is to be said, with the sums over all ranks if all take part: `sum` is called only then, on all ranks, with the same
-/// number of values.
+/// The summary, with the sums over all ranks if all take part: `sum` is called only then, on all
+/// ranks, with the same number of values.
 pub fn summary(sum: impl FnOnce(&mut [u64]) -> bool) -> Summary {
     with_record(|record| Summary::of(record, sum))
 }

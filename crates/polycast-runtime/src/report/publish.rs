@@ -9,11 +9,11 @@ use rustix::fs::{Access, OFlags};
 use super::summary::Summary;
 use crate::{say, settings};
 
-/// Beside the traces of the ranks.
+/// Name of the report's file beside the traces of the ranks.
 const BESIDE_TRACES: &str = "report.json";
 
 impl Summary {
-    /// Says it where it was asked for. To be called on rank 0.
+    /// Writes the report to where it was asked for. To be called on rank 0.
     pub fn publish(&self) {
         if let Some(folder) = settings::trace_folder() {
             let file = Path::new(&settings::expand(&folder)).join(BESIDE_TRACES);
@@ -35,7 +35,7 @@ impl Summary {
     }
 }
 
-/// Says when MPI begins that the report could not be written when it ends. To be called on rank 0.
+/// Warns when MPI begins if the report could not be written when MPI ends. To be called on rank 0.
 pub fn warn_of_place() {
     if let ReportTo::File(name) = settings::report_to() {
         let file = settings::expand(&name);
@@ -54,7 +54,7 @@ fn can_be_written(file: &Path) -> io::Result<()> {
     )
 }
 
-/// Of jobs that write the same file one is there in the end, whole.
+/// Writes a file whole: of jobs that write the same one, the file of one is there in the end.
 fn write(file: &str, text: &str) -> io::Result<()> {
     let path = Path::new(file);
     let is_plain = path.symlink_metadata().map_or(true, |known| known.is_file());
@@ -68,7 +68,7 @@ fn write(file: &str, text: &str) -> io::Result<()> {
     write_to(path, text)
 }
 
-/// A pipe that nobody reads is an error and no reason to wait.
+/// Writes to a path. A pipe that nobody reads is an error and no reason to wait.
 fn write_to(file: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).custom_flags(OFlags::NONBLOCK.bits() as i32);

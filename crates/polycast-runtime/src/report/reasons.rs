@@ -9,10 +9,10 @@ use super::with_record;
 use crate::call::Why;
 use crate::settings::Settings;
 
-/// Why a communicator leaves calls to the MPI.
+/// The reasons for which a communicator leaves calls to the MPI.
 pub struct Reasons {
     settings: Arc<Settings>,
-    /// Those that were met.
+    /// Numbers of the reasons that were met.
     known: BTreeMap<(usize, Why), ReasonId>,
 }
 
@@ -21,12 +21,12 @@ impl Reasons {
         Reasons { settings: settings.clone(), known: BTreeMap::new() }
     }
 
-    /// Those by whom choices are made here.
+    /// The settings by which choices are made here.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The reason of who decided so.
+    /// Number of the reason for a call that is left because of `why`.
     pub fn of(&mut self, collective: Collective, why: Why) -> ReasonId {
         let Reasons { settings, known } = self;
         let new = || with_record(|record| record.reason(collective, &text(settings, collective, why)));
@@ -34,7 +34,7 @@ impl Reasons {
     }
 }
 
-/// What a trace says of who decided so for this choice.
+/// Text for a trace on why `choice` was made.
 pub fn told(settings: &Settings, collective: Collective, choice: Choice, why: Why) -> String {
     match (why, choice) {
         (_, Choice::Stock) => text(settings, collective, why),

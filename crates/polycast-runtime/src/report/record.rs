@@ -14,7 +14,7 @@ use super::sizes::{By, Sizes};
 pub struct Count {
     pub calls: u64,
     pub bytes: u64,
-    /// How long they took in all; 0 for calls that are not timed.
+    /// Time that the calls took in all, in nanoseconds; 0 for calls that are not timed.
     pub nanos: u64,
 }
 
@@ -42,32 +42,33 @@ pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The job that this process is of.
+/// The job to which this process belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub ranks: usize,
     pub nodes: usize,
-    /// When its ranks came together, in nanoseconds since 1970.
+    /// Time at which the job's ranks came together, in nanoseconds since 1970.
     pub began_1970_ns: u64,
 }
 
 /// Datagrams that were dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Of another job or program, cut off, or too short to tell.
+    /// Datagrams of another job or program, cut off, or too short to tell.
     pub foreign: u64,
-    /// Of our job with a wrong tag: damaged, or forged.
+    /// Datagrams of this job with a wrong tag: damaged, or forged.
     pub forged: u64,
-    /// For no communicator of this process, for a full inbox, or of a kind that this version does not know.
+    /// Datagrams for no communicator of this process, for a full inbox, or of a kind that this
+    /// version does not know.
     pub unclaimed: u64,
-    /// By the kernel, because the receive buffer was full.
+    /// Datagrams that the kernel dropped because the receive buffer was full.
     pub by_kernel: u64,
-    /// What has failed below, where it is no socket.
+    /// Failures of the device below, if the datagrams do not come by a socket.
     pub failures: u64,
 }
 
 impl Dropped {
-    /// Adds what another group has dropped.
+    /// Adds the drops of another group.
     pub fn add(&mut self, other: &Dropped) {
         self.foreign += other.foreign;
         self.forged += other.forged;
@@ -77,7 +78,7 @@ impl Dropped {
     }
 }
 
-/// What multicast did: of one ring of nodes, or of all rings that are gone.
+/// Counts of multicast: of one ring of nodes, or of all rings that are gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Multicast {
     pub protocol: protocol::Counters,
@@ -91,7 +92,7 @@ pub struct Multicast {
 }
 
 impl Multicast {
-    /// Adds what one ring did.
+    /// Adds the counts of one ring.
     pub fn add(&mut self, ring: &Multicast) {
         self.protocol.add(&ring.protocol);
         self.dropped.add(&ring.dropped);
@@ -101,7 +102,7 @@ impl Multicast {
         self.verbs += ring.verbs;
     }
 
-    /// Name and value of each, in the order of the report.
+    /// Name and value of each count, in the order of the report.
     pub fn named(&self) -> Vec<(&'static str, u64)> {
         let Dropped { foreign, forged, unclaimed, by_kernel, failures } = self.dropped;
         let dropped = [
@@ -119,46 +120,46 @@ impl Multicast {
     }
 }
 
-/// What a trial has found.
+/// The finding of a trial.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub collective: Collective,
-    /// Of calls with so many bytes, and less than twice as many.
+    /// Smallest calls that the finding is about, in bytes; the largest are less than twice as long.
     pub first_bytes: u64,
     pub ranks: u32,
     /// The ways that were compared, each with the nanoseconds of its median call, the mean of the ranks but the root.
     pub times: Vec<(Choice, u64)>,
     pub stays: Choice,
-    /// Apart from the program's calls.
+    /// True if ways were measured apart from the program's calls.
     pub is_tuned: bool,
-    /// By an earlier job.
+    /// True if an earlier job found it.
     pub is_remembered: bool,
 }
 
-/// Trials that a report names: the last ones.
+/// Most trials that a report names: the last ones.
 const MAX_FOUND: usize = 64;
 
-/// Ways to choose that a report names: each communicator may have its own.
+/// Most ways to choose, and most networks, that a report names: each communicator may have its own.
 const MAX_CHOICES: usize = 16;
 
 /// The totals of this process.
 #[derive(Default)]
 pub struct Record {
     pub job: Option<Job>,
-    /// In MPI_COMM_WORLD; 0: MPI has not begun.
+    /// Ranks in MPI_COMM_WORLD; 0: MPI has not begun.
     pub world_ranks: usize,
     pub attached: u64,
     pub released: u64,
-    /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.
+    /// True if all ranks of MPI_COMM_WORLD make a report, and know that of each other.
     pub all_ranks_report: bool,
-    /// By collective.
+    /// Calls by collective.
     pub calls: [Calls; Collective::ALL.len()],
     pub multicast: Multicast,
-    /// Why communicators do without multicast, and how many.
+    /// Number of communicators that do without multicast, by reason.
     pub without_multicast: BTreeMap<String, u64>,
-    /// By what choices were made, where it is not the table that is built in alone.
+    /// Sources of choices, if they are more than the table that is built in.
     pub choices: BTreeSet<String>,
-    /// What was found out about networks, as the report says it.
+    /// Networks that were measured, as the report tells them.
     pub asked: BTreeSet<Asked>,
     pub found: VecDeque<Found>,
 }
@@ -167,20 +168,22 @@ pub struct Record {
 #[derive(Default)]
 pub struct Calls {
     pub served: Vec<(Choice, Count)>,
-    /// Why calls were left to the MPI. Calls name a reason by its index, so none is ever removed.
+    /// Calls that were left to the MPI, by reason. Calls name a reason by its index, so none is
+    /// ever removed.
     pub left: Vec<(String, Count)>,
     pub sizes: Sizes,
 }
 
-/// What the network between so many nodes is like.
+/// The measured network between a number of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Asked {
     pub nodes: u32,
-    /// As tables write them; nothing where they are not known.
+    /// Rate and latency as tables write them; `None` if they are not known.
     pub rate: Option<String>,
     pub latency: Option<String>,
     pub multicast_percent: u64,
-    /// Where some links are much slower than most: links that are alike, the slowest first, those of most nodes last.
+    /// Classes of links, if some links are much slower than most: the slowest first, the class of
+    /// most nodes last.
     pub links: Vec<AlikeLinks>,
 }
 
@@ -188,7 +191,7 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AlikeLinks {
     pub rate: String,
-    /// As a hostlist.
+    /// Hosts of the class, as a hostlist.
     pub hosts: String,
     #[serde(skip)]
     pub bits_per_second: u64,
@@ -208,7 +211,7 @@ impl Record {
         }
     }
 
-    /// For a reason of its collective.
+    /// Counts a call that was left to the MPI, for a reason of its collective.
     pub fn left(&mut self, call: &Call, ReasonId(reason): ReasonId, took: Duration) {
         let (Calls { left, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
         sizes.add(By::Mpi, bytes, took);

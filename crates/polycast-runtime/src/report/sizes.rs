@@ -2,10 +2,11 @@ use std::time::Duration;
 
 use super::record::{Count, nanos};
 
-/// Classes of sizes: the first holds 0 to 3 bytes, the next 4 to 15, each four times the one before.
+/// Number of classes of sizes: the first holds 0 to 3 bytes, the next 4 to 15, each four times the
+/// one before.
 pub const CLASSES: usize = 32;
 
-/// Who carried a call.
+/// The library that carried a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Polycast,
@@ -26,7 +27,7 @@ impl By {
 /// Calls of a collective by their sizes.
 #[derive(Default)]
 pub struct Sizes {
-    /// Classes that nothing is in take no memory.
+    /// The classes, by library and index; empty ones take no memory.
     classes: [[Option<Box<Class>>; CLASSES]; 2],
 }
 
@@ -43,13 +44,13 @@ impl Sizes {
         class.get_or_insert_with(Class::empty).add(bytes, took);
     }
 
-    /// The class of this index, if it has anything.
+    /// The class of this index, if it has any calls.
     pub fn class(&self, by: By, index: usize) -> Option<&Class> {
         self.classes[by as usize][index].as_deref()
     }
 }
 
-/// The smallest size of a class, and the smallest that is above it.
+/// The smallest size of a class, and the smallest size above it, in bytes.
 pub fn bounds(class: usize) -> (u64, Option<u64>) {
     let first = |class: usize| 4u64.checked_pow(class as u32);
     (if class == 0 { 0 } else { first(class).unwrap_or(u64::MAX) }, first(class + 1))
@@ -71,7 +72,7 @@ impl Class {
         *bucket = bucket.saturating_add(1);
     }
 
-    /// Half of the calls took no longer than this; off by an eighth at most.
+    /// Median time of the calls in nanoseconds; off by an eighth at most.
     pub fn median_nanos(&self) -> u64 {
         let all: u64 = self.times.iter().map(|count| u64::from(*count)).sum();
         let mut below = 0;
@@ -84,7 +85,7 @@ impl Class {
     }
 }
 
-/// Times are sorted into four buckets for each doubling.
+/// Number of buckets into which times are sorted, four for each doubling.
 const BUCKETS: usize = 252;
 
 fn bucket_of(nanos: u64) -> usize {
@@ -94,7 +95,7 @@ fn bucket_of(nanos: u64) -> usize {
     }
 }
 
-/// The time in the middle of a bucket.
+/// The time in the middle of a bucket, in nanoseconds.
 fn middle_of(bucket: usize) -> u64 {
     if bucket < 4 {
         return bucket as u64;

@@ -5,52 +5,53 @@ use super::sizes::{By, CLASSES, bounds};
 use super::untimed::{LEFT, UNSERVED};
 use crate::machine;
 
-/// What is to be said when MPI ends: numbers of this rank, and sums over all ranks.
+/// Summary for the report when MPI ends: numbers of this rank, and sums over all ranks.
 pub struct Summary {
-    /// `None` where its ranks never came together.
+    /// The job; `None` if its ranks never came together.
     pub job: Option<Job>,
-    /// Of each collective, broadcasts first.
+    /// Calls of each collective, broadcasts first.
     pub calls: Vec<CallsOf>,
     /// Calls of operations that polycast does not serve.
     pub unserved: Vec<(&'static str, Count)>,
-    /// Names and values; `None` if multicast was neither used nor tried.
+    /// Names and values of multicast's counters; `None` if multicast was neither used nor tried.
     pub multicast: Option<Vec<(&'static str, u64)>>,
-    /// Why communicators did without multicast, and how many.
+    /// Reasons for which communicators did without multicast, with the number of communicators.
     pub without_multicast: Vec<(String, u64)>,
     pub choices: Vec<String>,
     pub asked: Vec<Asked>,
-    /// What trials found, the latest last.
+    /// Findings of trials, the latest last.
     pub found: Vec<Found>,
     pub attached: u64,
     pub released: u64,
-    /// What else somebody may want to know who looks at it.
+    /// Notes on what else a reader of the report may want to know.
     pub notes: Vec<String>,
-    /// `None` if not all ranks take part. Then multicast's numbers are this rank's, too.
+    /// Sums over all ranks; `None` if not all ranks take part. Then multicast's numbers are this
+    /// rank's, too.
     pub all_ranks: Option<AllRanks>,
 }
 
 /// Calls of a collective.
 pub struct CallsOf {
     pub collective: Collective,
-    /// By what served them, in the order of the names.
+    /// Calls that polycast served, by algorithm, in the order of the names.
     pub served: Vec<(String, Count)>,
-    /// Those that were left to the MPI, by the reason; the most calls first.
+    /// Calls that were left to the MPI, by reason; the most calls first.
     pub left: Vec<(String, Count)>,
-    /// By size, the smallest first.
+    /// Calls by size, the smallest first.
     pub sizes: Vec<SizeClass>,
 }
 
 /// Calls of one class of sizes by polycast, or by the MPI.
 pub struct SizeClass {
     pub first_bytes: u64,
-    /// The smallest size above; `None`: there is none.
+    /// The smallest size above the class; `None`: there is none.
     pub above_bytes: Option<u64>,
     pub by: By,
     pub count: Count,
     pub times: Times,
 }
 
-/// How long single calls took.
+/// Times of single calls.
 pub struct Times {
     pub median_nanos: u64,
     pub longest_nanos: u64,
@@ -58,13 +59,14 @@ pub struct Times {
 
 /// Sums over all ranks: a call on four ranks counts four times.
 pub struct AllRanks {
-    /// What was served, and what was left to the MPI, of each collective, broadcasts first.
+    /// Calls of each collective, broadcasts first: those that were served, and those left to the
+    /// MPI.
     pub calls: Vec<[Count; 2]>,
     pub unserved: Count,
 }
 
 impl Summary {
-    /// `sum` is called if all ranks know that all do so.
+    /// The summary of a record. `sum` is called if all ranks know that all do so.
     pub fn of(record: &Record, sum: impl FnOnce(&mut [u64]) -> bool) -> Summary {
         let unserved: Vec<_> = UNSERVED.counts().collect();
         let calls = Collective::ALL.map(|collective| CallsOf::new(collective, record));
@@ -95,22 +97,22 @@ impl Summary {
         }
     }
 
-    /// Of this rank, which asks no other.
+    /// The summary of this rank, which asks no other.
     pub fn alone(record: &Record) -> Summary {
         Summary::of(record, |_| false)
     }
 
-    /// Of broadcasts.
+    /// The broadcasts of this rank.
     pub fn broadcasts(&self) -> &CallsOf {
         &self.calls[Collective::Broadcast as usize]
     }
 
-    /// Communicators that were to use multicast and did without.
+    /// Number of communicators that were to use multicast and did without.
     pub fn fallbacks(&self) -> u64 {
         self.without_multicast.iter().map(|(_, communicators)| communicators).sum()
     }
 
-    /// Whose the numbers of multicast are.
+    /// The ranks whose numbers multicast's counters are: "all" or "this".
     pub fn ranks_of_multicast(&self) -> &'static str {
         if self.all_ranks.is_some() { "all" } else { "this" }
     }
@@ -134,26 +136,27 @@ impl CallsOf {
         CallsOf { collective, served, left, sizes: sizes_of(calls) }
     }
 
-    /// All that polycast served.
+    /// Sum of all calls that polycast served.
     pub fn all_served(&self) -> Count {
         Count::sum(self.served.iter().map(|(_, count)| *count))
     }
 
-    /// All that was left to the MPI.
+    /// Sum of all calls that were left to the MPI.
     pub fn all_left(&self) -> Count {
         Count::sum(self.left.iter().map(|(_, count)| *count))
     }
 
-    /// Rank 0 made some.
+    /// True if this rank made any calls.
     pub fn were_any(&self) -> bool {
         !self.served.is_empty() || !self.left.is_empty()
     }
 }
 
-/// How many processes a launcher has started for the job that this one is in.
+/// Variables in which launchers tell how many processes they have started for the job.
 const STARTED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NPROCS"];
 
-/// Whether this process is alone in its MPI_COMM_WORLD where its launcher has started several: each of them does the whole work then.
+/// A note if this process is alone in its MPI_COMM_WORLD though its launcher has started several:
+/// each of them does the whole work then.
 fn alone_where_others_were_expected(world_ranks: usize) -> Option<String> {
     let value = |name: &&str| machine::variable(name)?.to_str()?.parse::<usize>().ok();
     let (name, started) = STARTED.iter().find_map(|name| Some((name, value(name)?)))?;
@@ -178,14 +181,14 @@ fn sizes_of(calls: &Calls) -> Vec<SizeClass> {
 }
 
 impl AllRanks {
-    /// The same number of values on all ranks.
+    /// The counts as values for the sum: as many on all ranks.
     fn to_values(&self) -> Vec<u64> {
         let of = |count: Count| [count.calls, count.bytes, count.nanos];
         let all = self.calls.as_flattened().iter().chain([&self.unserved]);
         all.flat_map(|count| of(*count)).collect()
     }
 
-    /// Undoes [`AllRanks::to_values`]; beside it the values that follow.
+    /// Undoes [`AllRanks::to_values`]; returns also the values that follow.
     fn from_values(values: &[u64]) -> (AllRanks, &[u64]) {
         const OF_CALLS: usize = 6 * Collective::ALL.len();
         let count = |values: &[u64]| Count { calls: values[0], bytes: values[1], nanos: values[2] };

@@ -8,19 +8,19 @@ use polycast_core::policy::trials::Sameness;
 
 use super::summary::{CallsOf, SizeClass, Summary};
 
-/// Algorithms that the sentence names.
+/// Most algorithms that the sentence names.
 const MAX_NAMED: usize = 3;
 
-/// Where calls may be that a program made all the same.
+/// Hint where calls may be that a program made all the same.
 const PAST: &str = "; calls by handles of the MPI library (dlsym, RTLD_DEEPBIND) go past it";
 
 impl Summary {
-    /// What happened, for a person: to broadcasts, and to what else was served.
+    /// Sentence for a person about broadcasts, and about other calls that were served.
     pub fn sentence(&self) -> String {
         self.sentence_of(0)
     }
 
-    /// The same of another rank's numbers.
+    /// Sentence about the numbers of `rank`.
     pub fn sentence_of(&self, rank: u32) -> String {
         let is_told = |calls: &&CallsOf| match calls.collective {
             Collective::Broadcast => calls.were_any(),
@@ -45,7 +45,7 @@ impl Summary {
         }
     }
 
-    /// What was repaired, where multicast was used.
+    /// Clause about fragments that were repaired, if multicast was used.
     fn repair(&self) -> String {
         let mended = self.multicast("repaired") + self.multicast("restored");
         match (self.multicast("broadcasts"), mended) {
@@ -57,7 +57,7 @@ impl Summary {
 }
 
 impl Asked {
-    /// Who holds the others up.
+    /// Line about hosts with slow links, which hold the others up; none if links are alike.
     fn differing_links(&self) -> Option<String> {
         let (others, slow) = self.links.split_last()?;
         let rate = |alike: &AlikeLinks| rate(alike.bits_per_second);
@@ -92,7 +92,7 @@ impl CallsOf {
         }
     }
 
-    /// Those that served, the most bytes first.
+    /// Names of the algorithms that served, the most bytes first.
     fn algorithms(&self) -> String {
         let mut by_bytes: Vec<&(String, Count)> = self.served.iter().collect();
         by_bytes.sort_by_key(|(_, count)| std::cmp::Reverse(count.bytes));
@@ -145,7 +145,7 @@ impl Summary {
         text
     }
 
-    /// What multicast's counters say, in words.
+    /// Line about repairs, from multicast's counters; none if multicast was not used.
     fn repairs(&self) -> Option<String> {
         self.multicast.as_ref().filter(|_| self.multicast("broadcasts") > 0)?;
         let of = |name: &str, one: &str, several: &str| counted(self.multicast(name), one, several);

@@ -29,7 +29,8 @@ pub static UNSERVED: Untimed<18> = Untimed::new([
     "MPI_Allgatherv_init",
 ]);
 
-/// Why calls are left to the MPI, by collective and `POLYCAST_BECAUSE_*` of polycast.h.
+/// Reasons for which calls are left to the MPI, by collective and `POLYCAST_BECAUSE_*` of
+/// polycast.h.
 pub static LEFT: [Untimed<7>; Collective::ALL.len()] = [const {
     Untimed::new([
         "on intercommunicators",
@@ -55,7 +56,7 @@ impl<const N: usize> Untimed<N> {
         Untimed { names, calls, bytes }
     }
 
-    /// One more call. A kind of a newer door is ignored.
+    /// Counts one more call. A kind that only a newer door knows is ignored.
     pub fn count(&self, kind: u32, bytes: u64) {
         if let (Some(calls), Some(sum)) = (self.calls.get(kind as usize), self.bytes.get(kind as usize)) {
             // Relaxed: nothing is ordered by these numbers, which are read when MPI ends.
@@ -64,18 +65,18 @@ impl<const N: usize> Untimed<N> {
         }
     }
 
-    /// What the report calls a kind.
+    /// Name of a kind in the report.
     pub fn name(&self, kind: u32) -> Option<&'static str> {
         self.names.get(kind as usize).copied()
     }
 
-    /// The kind whose name says this.
+    /// The kind whose name contains `says`.
     #[cfg(test)]
     pub fn kind(&self, says: &str) -> usize {
         self.names.iter().position(|name| name.contains(says)).expect("a kind")
     }
 
-    /// The kinds that there were, with their counts.
+    /// The kinds of which there were calls, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, Count)> {
         let read = |(calls, bytes): (&AtomicU64, &AtomicU64)| Count {
             calls: calls.load(Ordering::Relaxed),

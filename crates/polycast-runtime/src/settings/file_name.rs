@@ -8,12 +8,13 @@ use rustix::fs::Access;
 /// Accepts a folder in which this process may make files.
 ///
 /// # Errors
-/// Why it may not.
+/// The reason for which the process may not.
 pub fn can_be_written_in(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
+/// Expands the name of a file: `%h`, `%j` and `%p` become host, job and process, and `%%` a percent
+/// sign.
 pub fn expand(name: &str) -> String {
     let mut expanded = String::new();
     let mut rest = name.chars();

@@ -1,4 +1,5 @@
-//! What holds for all ranks of a communicator: how broadcasts are chosen, and what is known of the network.
+//! Settings that hold for all ranks of a communicator: how calls are served, and what is known of
+//! the network.
 //!
 //! The files are read once per process. Rank 0's count; it sends them where another rank has others.
 
@@ -22,38 +23,39 @@ use crate::of_process::{Shared, of_process};
 use super::loaded::Content;
 use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, lookup};
 
-/// What rank 0 can send to the others.
+/// Settings that rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub rules: Rules,
     pub network: NetworkSetting,
-    /// Measured; without them, tables choose.
+    /// Measured parameters; without them, tables choose.
     pub parameters: Option<Loaded<Arc<Parameters>>>,
-    /// What the rules choose is compared with the MPI.
+    /// True if ways that the rules choose are compared with the MPI.
     pub trials: bool,
-    /// Ways are measured for so long, and what was found is read; `None`: not wanted.
+    /// Time for which ways are measured; earlier findings are read, too. `None`: not wanted.
     pub tune: Option<Duration>,
 }
 
-/// How calls are served. Where nothing is said: by the table that is built in, and by prediction where parameters are known.
+/// Rules by which calls are served. Where the user sets nothing: the table that is built in, or
+/// prediction if parameters are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Always the same for these collectives.
+    /// The way that always serves a collective, for some collectives.
     #[serde(with = "as_text")]
     pub forced: Vec<(Collective, Choice)>,
-    /// The user's.
+    /// The user's table.
     pub table: Option<Loaded<Table>>,
 }
 
-/// What is said of the network.
+/// The user's word on the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum NetworkSetting {
-    /// Nothing: what Slurm tells the ranks counts.
+    /// The user sets nothing: what Slurm tells the ranks counts.
     #[default]
     Unsaid,
-    /// It is to be taken for one switch.
+    /// The network is to be taken for one switch.
     Flat,
-    /// This.
+    /// The user's topology file.
     Known(Loaded<Topology>),
 }
 
@@ -61,16 +63,16 @@ pub enum NetworkSetting {
 #[derive(Clone, Debug)]
 pub struct Current {
     pub settings: Arc<Settings>,
-    /// The same for settings that are the same.
+    /// Digest of the settings, equal if the settings are.
     pub digest: u64,
-    /// What is wrong with them. That stops nobody: the default counts.
+    /// Problem with the settings, if there is one. The job goes on: the default counts.
     pub problem: Option<String>,
 }
 
 /// The values of the variables that name the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Names {
-    /// By collective.
+    /// Forced ways, by collective.
     forced: [Option<String>; FORCED.len()],
     table: Option<String>,
     topology: Option<String>,
@@ -80,13 +82,13 @@ struct Names {
 }
 
 of_process! {
-    /// What was read last.
+    /// The settings that were read last, with the variables' values.
     static READ: Mutex<Option<(Names, Current)>> = Mutex::new(None);
 }
 
 impl Settings {
-    /// The settings in force in this process. The files are read when they are named first: communicators are made by the
-    /// thousand.
+    /// The settings in force in this process. Files are read when they are first named, and kept:
+    /// communicators are made by the thousand.
     pub fn current() -> Current {
         let names = Names {
             forced: FORCED.map(lookup),
@@ -134,7 +136,8 @@ impl Settings {
         Current { settings: Arc::new(settings), digest, problem }
     }
 
-    /// What decides about calls by these settings. `prediction`: made from these parameters for the ranks.
+    /// The rules that decide about calls by these settings. `prediction` is made from these
+    /// parameters for the ranks.
     pub fn rules<'a>(&'a self, prediction: Option<&'a Prediction>) -> policy::Rules<'a> {
         // Parsed once: communicators are made by the thousand.
         static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
@@ -142,7 +145,7 @@ impl Settings {
         policy::Rules::new(&self.rules.forced, own, &SHIPPED, prediction)
     }
 
-    /// For the other ranks, which read the texts of the files again.
+    /// The settings as bytes for the other ranks, which read the texts of the files again.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and objects with names")
     }
@@ -153,8 +156,8 @@ impl Settings {
     }
 }
 
-/// What a fuzzer calls: any bytes are taken for settings that rank 0 has sent, and those that are some survive being sent, and decide.
-/// Panics if they do not.
+/// Checks any bytes as settings that rank 0 might send, for fuzzers: those that are settings
+/// survive being sent, and decide. Panics if they do not.
 pub fn check_any_settings(bytes: &[u8]) {
     let Some(settings) = Settings::from_bytes(bytes) else { return };
     let again = Settings::from_bytes(&settings.to_bytes());
@@ -205,7 +208,7 @@ impl Content for Topology {
     const KIND: FileKind = FileKind::Topology;
     const MAX_TEXT_BYTES: usize = topology::MAX_TEXT_BYTES;
 
-    /// Of a graph that is no tree, a spanning tree: better than nothing known.
+    /// Parses a topology. A graph that is no tree gives a spanning tree: better than nothing known.
     fn parse(text: &str, file: &str) -> Result<Topology, String> {
         Topology::parse(text, file, Reading { spanning_tree: true }).map_err(|error| {
             let first = error.problems.first().map(ToString::to_string).unwrap_or_default();

@@ -4,21 +4,22 @@ use polycast_core::files::FileKind;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a file of the user's can be read as.
+/// Content that a file of the user's can be read as.
 pub trait Content: Sized {
-    /// The variable that names the file.
+    /// Name of the variable that names the file.
     const VARIABLE: &str;
     const KIND: FileKind;
     const MAX_TEXT_BYTES: usize;
 
-    /// Reads a text of the file of this name.
+    /// Parses `text`, which is that of the file named `file`.
     fn parse(text: &str, file: &str) -> Result<Self, String>;
 }
 
-/// A file of the user's that has been read and understood. The text is kept so that rank 0 can send it.
+/// A file of the user's that has been read and understood. The text is kept so that rank 0 can send
+/// it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded<T> {
-    /// As the user named it.
+    /// Name of the file, as the user gave it.
     pub file: String,
     pub text: String,
     pub content: T,
@@ -39,7 +40,7 @@ impl<T: Content> Loaded<T> {
     }
 }
 
-/// Name and text; who gets them reads the text again.
+/// Writes name and text; the rank that gets them reads the text again.
 impl<T> Serialize for Loaded<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (&self.file, &self.text).serialize(serializer)
@@ -53,7 +54,8 @@ impl<'de, T: Content> Deserialize<'de> for Loaded<T> {
     }
 }
 
-/// The text of what a user may have named by mistake: a huge file, or a pipe that nobody writes to.
+/// Reads the text of a file, which the user may have named by mistake: a huge file, or a pipe that
+/// nobody writes to.
 fn read_at_most(file: &str, kind: FileKind, most_bytes: usize) -> Result<String, String> {
     let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
     if !metadata.is_file() || metadata.len() > most_bytes as u64 {

@@ -28,17 +28,17 @@ of_process! {
 }
 
 of_process! {
-    /// How often something was set.
+    /// Number of times that the program has set something.
     static CHANGES: AtomicU64 = AtomicU64::new(0);
 }
 
-/// How often the program has set something: as long as it is the same, the settings are.
+/// Number of times that the program has set something: as long as it is the same, the settings are.
 pub fn changes() -> u64 {
     CHANGES.with(|changes| changes.load(Ordering::Acquire))
 }
 
-/// Sets `name` for communicators attached from now on; false if there is no such setting. What was learned by the former settings is for the
-/// caller to forget.
+/// Sets `name` for communicators attached from now on; false if there is no such setting. The
+/// caller has to forget what was learned by the former settings.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
     let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
@@ -55,7 +55,7 @@ fn lookup(name: &'static str) -> Option<String> {
     }
 }
 
-/// Not `POLYCAST=off`, nor a synonym.
+/// True unless `POLYCAST=off`, or a synonym, is set.
 pub fn is_enabled() -> bool {
     !is_off(&variable(SWITCH))
 }
@@ -64,13 +64,13 @@ fn variable(name: &str) -> String {
     machine::variable(name).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Where findings are kept for later jobs.
+/// The folder in which findings are kept for later jobs.
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| machine::variable(name)?.into_string().ok().filter(|value| !value.is_empty());
     variables::cache_folder(set)
 }
 
-/// What is wrong with the variables of this process, but for files, which are read when they are needed.
+/// Problems with the variables of this process, but for files, which are read when they are needed.
 pub fn problems() -> Vec<String> {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let environment = machine::variables().into_iter().map(|(name, value)| (text(name), text(value)));
@@ -82,12 +82,12 @@ pub fn problems() -> Vec<String> {
 }
 
 of_process! {
-    /// Something was said about the variables.
+    /// True if a problem with the variables was reported.
     static IS_SAID: AtomicBool = AtomicBool::new(false);
 }
 
-/// Says once what is wrong with the variables, unless the tool has said it: on rank 0 of the job alone, for all ranks mostly have
-/// the same.
+/// Warns once of problems with the variables, unless the tool has: on rank 0 of the job alone, for
+/// all ranks mostly have the same.
 pub fn warn_of_problems() {
     of_process! { static ONCE: Once = Once::new(); }
     ONCE.with(|once| {
@@ -101,55 +101,56 @@ pub fn warn_of_problems() {
     });
 }
 
-/// Whether this process, or the tool for it, has said so.
+/// True if this process found problems with the variables, of which it or the tool has warned.
 pub fn is_warned_of() -> bool {
     IS_SAID.with(|is_said| is_said.load(Ordering::Relaxed))
 }
 
-/// Whether this process shares memory with others of its node.
+/// True if this process shares memory with others of its node.
 pub fn is_memory_wanted() -> bool {
     !lookup(SHARED_MEMORY).is_some_and(|value| is_off(&value))
 }
 
-/// What ranks do that wait.
+/// Behaviour of ranks that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     Spin,
     GiveWay,
-    /// As where ranks outnumber processors.
+    /// Sleep, as ranks do where they outnumber processors.
     Sleep,
 }
 
-/// What this process wants, if it has said so.
+/// The behaviour that this process's settings ask for, if they do.
 pub fn waiting() -> Option<Waiting> {
     let value = lookup(WAIT)?;
     let at = WAITING.iter().position(|word| word.eq_ignore_ascii_case(&value))?;
     Some([Waiting::Spin, Waiting::GiveWay, Waiting::Sleep][at])
 }
 
-/// Whether datagrams may go over InfiniBand or RoCE.
+/// Use of InfiniBand or RoCE for datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbs {
     No,
-    /// Where there is a device.
+    /// Use a device if there is one.
     IfPresent,
-    /// Devices are asked for even where the kernel lists none.
+    /// Ask for devices even where the kernel lists none.
     Wanted,
 }
 
-/// What this process wants of multicast.
+/// Settings of this process for multicast.
 pub struct Multicast {
-    /// Of IP multicast, which serves where not all nodes have verbs; `None`: no multicast at all.
+    /// Family of IP multicast, which serves where not all nodes have verbs; `None`: no multicast at
+    /// all.
     pub family: Option<Family>,
     pub verbs: Verbs,
-    /// Where groups are drawn from that no server gives.
+    /// Range from which groups are drawn that no server gives.
     pub range: Range,
     pub interface: InterfaceChoice,
     pub madcap_server: Option<String>,
 }
 
 impl Multicast {
-    /// The settings in force, or what is wrong with them.
+    /// The settings in force, or the problem with them.
     pub fn current() -> Result<Multicast, String> {
         let (family, range, verbs) = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str()
         {
@@ -174,18 +175,18 @@ fn interface_choice() -> Result<InterfaceChoice, String> {
     text.parse().map_err(|error| format!("{NET}={text}: {error}"))
 }
 
-/// Where the report of this process is to go.
+/// The place to which the report of this process goes.
 pub fn report_to() -> ReportTo {
     // A word that nobody knows was meant to say something; there is a warning about it.
     ReportTo::parse(&variable(REPORT)).unwrap_or(ReportTo::StandardError)
 }
 
-/// Where the trace of this process is to go, if one is wanted.
+/// The folder to which the trace of this process goes, if one is wanted.
 pub fn trace_folder() -> Option<String> {
     Some(variable(TRACE)).filter(|value| !value.is_empty() && !is_off(value))
 }
 
-/// Whether calls are to be counted: for a report, or beside a trace.
+/// True if calls are to be counted: for a report, or beside a trace.
 pub fn is_report_wanted() -> bool {
     report_to() != ReportTo::Nowhere || trace_folder().is_some()
 }

@@ -10,21 +10,21 @@ use super::Tracer;
 use crate::call::{Heard, Why};
 use crate::machine;
 
-/// Shorter waits are counted, and have no event of their own.
+/// Shortest wait that gets an event; shorter ones are only counted.
 const SHORTEST_WAIT: Duration = Duration::from_micros(10);
 
 /// The calls of one communicator.
 pub struct CallTrace {
     tracer: Arc<Tracer>,
     communicator: u16,
-    /// Of the last call.
+    /// Number of the last call.
     call: u32,
     waits: Waits,
-    /// What the last choice is named, and its reason.
+    /// Names of the last choice and its reason.
     named: Option<Named>,
 }
 
-/// Of the call that is under way.
+/// Waits of the call under way.
 #[derive(Default)]
 struct Waits {
     since: Option<Instant>,
@@ -40,14 +40,14 @@ struct Named {
 }
 
 impl CallTrace {
-    /// Of a communicator of these ranks of MPI_COMM_WORLD, if anything is recorded.
+    /// The trace of a communicator of these ranks of MPI_COMM_WORLD, if anything is recorded.
     pub fn of(rank: Rank, world_ranks: &[u32]) -> Option<CallTrace> {
         let tracer = super::tracer()?;
         let communicator = tracer.communicator(rank.0, world_ranks);
         Some(CallTrace { tracer, communicator, call: 0, waits: Waits::default(), named: None })
     }
 
-    /// Names the last call.
+    /// Number of the last call.
     pub fn number(&self) -> u32 {
         self.call
     }
@@ -67,14 +67,14 @@ impl CallTrace {
         });
     }
 
-    /// The program has called.
+    /// Records that the program has called.
     pub fn called(&mut self, of: &Call, root: Rank, at: Instant) {
         self.call = self.call.wrapping_add(1);
         self.waits = Waits::default();
         self.record(self.call, at, Kind::Call, of.collective as u8, (of.bytes.0, root.0, 0));
     }
 
-    /// It is settled who serves. `text` says why.
+    /// Records who serves the call. `text` says why.
     pub fn chosen(
         &mut self,
         collective: Collective,
@@ -94,14 +94,14 @@ impl CallTrace {
         self.record(self.call, machine::now(), Kind::Chosen, collective as u8, (0, choice, why));
     }
 
-    /// Nothing can go on before something comes.
+    /// Notes that nothing can go on before something comes.
     pub fn rests(&mut self) {
         if self.waits.since.is_none() {
             self.waits.since = Some(machine::now());
         }
     }
 
-    /// Something has come.
+    /// Records the wait that has ended, since something has come.
     pub fn goes_on(&mut self) {
         if let Some(since) = self.waits.since.take() {
             let time = machine::now().saturating_duration_since(since);
@@ -113,7 +113,7 @@ impl CallTrace {
         }
     }
 
-    /// What a leader saw of a broadcast by multicast.
+    /// Records the datagrams that a leader saw of a broadcast by multicast.
     pub fn heard(&self, call: u32, heard: &Heard) {
         let Heard { first, last, is_root, counters } = heard;
         let detail = u8::from(*is_root);
@@ -132,7 +132,7 @@ impl CallTrace {
         }
     }
 
-    /// A call returns.
+    /// Records that a call returns.
     pub fn returned(&mut self, call: u32, has_failed: bool, at: Instant) {
         self.goes_on();
         let Waits { time, count, .. } = self.waits;

@@ -1,5 +1,6 @@
-//! How far rank 0's clock is ahead: of several exchanges of two messages the fastest one tells, and half of its time bounds the error,
-//! whatever the asymmetry of the way. One rank of those with the same clock asks; rank 0 answers one after the other.
+//! Comparison of clocks with rank 0's: of several exchanges of two messages the fastest one tells,
+//! and half of its time bounds the error, whatever the asymmetry of the way. One rank of those with
+//! the same clock asks; rank 0 answers one after the other.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -15,14 +16,16 @@ use crate::messages::{Address, Messages, ProbeMessage, Purpose, Route};
 
 const EXCHANGES: usize = 16;
 
-/// Of the first communicator's tags, one that it does not use: operation 0 is multicast's and that of measurements, which take fewer.
+/// Tag of the exchanges, which the first communicator does not use: operation 0 is multicast's and
+/// that of measurements, which take fewer.
 const TAG: c_int = 7;
 
-/// How long a rank waits for another one: no rank shall wait for ever for one whose MPI has failed. Rank 0 may be with many others before.
+/// Longest time for which a rank waits for another one, whose MPI may have failed; more for each
+/// clock, for rank 0 may be with others before.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_PER_CLOCK: Duration = Duration::from_millis(50);
 
-/// What a rank does when clocks are compared.
+/// Part of this rank in a comparison of clocks.
 pub struct Clocks {
     door: Door,
     first_tag: c_int,
@@ -38,7 +41,7 @@ unsafe impl Send for Clocks {}
 unsafe impl Sync for Clocks {}
 
 impl Clocks {
-    /// Of ranks with these clocks.
+    /// The comparison of ranks with these clocks.
     pub fn new(door: Door, rank: u32, of_ranks: &[u64], first_tag: c_int) -> Clocks {
         let is_first = |(index, clock): &(usize, &u64)| !of_ranks[..*index].contains(clock);
         let askers = of_ranks.iter().enumerate().filter(is_first).map(|(index, _)| index as u32);
@@ -46,7 +49,8 @@ impl Clocks {
         Clocks { door, first_tag, world_ranks: (0..of_ranks.len() as u32).collect(), rank, askers }
     }
 
-    /// Collective over MPI_COMM_WORLD: what this rank has found, if it is the one of its clock that asks.
+    /// Compares clocks. Collective over MPI_COMM_WORLD. Returns the finding if this rank is the one
+    /// of its clock that asks.
     pub fn compare(&self) -> Option<Clock> {
         let address = Address { world_ranks: self.world_ranks.clone(), first_tag: self.first_tag };
         let mut talk = Talk { messages: Messages::new(self.door, address), patience: self.patience() };
@@ -70,7 +74,7 @@ struct Talk {
     patience: Duration,
 }
 
-/// MPI has failed, or a rank has not answered.
+/// A comparison was given up: MPI has failed, or a rank has not answered.
 struct GivenUp;
 
 impl From<MpiError> for GivenUp {
@@ -80,7 +84,8 @@ impl From<MpiError> for GivenUp {
 }
 
 impl Talk {
-    /// Sends and receives a time, in the order of `sends_first`; gives the one that came.
+    /// Sends and receives a time, in the order of `sends_first`; returns the time of sending and
+    /// the one that came.
     fn exchange(&mut self, peer: Rank, sends_first: bool) -> Result<(u64, u64), GivenUp> {
         let route = Route { peer, tag: TAG };
         let (mut came, mut sent_ns) = (None, 0);

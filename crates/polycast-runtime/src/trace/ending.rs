@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::Tracer;
 
-/// Writes the file when the process exits, or gets SIGTERM.
+/// Watches the process: its file is written when it exits, or gets SIGTERM.
 #[cfg(not(test))]
 pub fn watch(tracer: Arc<Tracer>) {
     process::watch(tracer);
 }
 
-/// In tests ranks are threads.
+/// Does nothing: in tests ranks are threads.
 #[cfg(test)]
 pub fn watch(_: Arc<Tracer>) {}
 
@@ -24,7 +24,7 @@ mod process {
     use super::Tracer;
 
     static WATCHED: OnceLock<Arc<Tracer>> = OnceLock::new();
-    /// What SIGTERM did before.
+    /// Action of SIGTERM before.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     pub fn watch(tracer: Arc<Tracer>) {
@@ -52,7 +52,8 @@ mod process {
         }
     }
 
-    /// Nothing here takes memory or a lock. Afterwards SIGTERM does what it did before.
+    /// Writes the file at SIGTERM, without memory or a lock. Afterwards SIGTERM does what it did
+    /// before.
     extern "C" fn at_sigterm(signal: libc::c_int) {
         if let Some(tracer) = WATCHED.get() {
             let _ = tracer.write(Ending::Terminated);

@@ -9,14 +9,15 @@ use rustix::io::Errno;
 use super::Tracer;
 use crate::{machine, say, settings};
 
-/// Where a rank's file goes, and which process writes it: what the process forks does not.
+/// Name of a rank's file, and the process that writes it: what the process forks does not.
 pub struct Place {
     name: CString,
     process: u32,
 }
 
 impl Place {
-    /// Rank 0 says at once where nothing can be written; what goes wrong on others alone they say in the end.
+    /// The place of a rank's file. Rank 0 warns at once if nothing can be written; other ranks warn
+    /// in the end.
     pub fn new(folder: &str, rank: u32) -> Place {
         let folder = settings::expand(folder);
         let made =
@@ -31,7 +32,8 @@ impl Place {
 }
 
 impl Tracer {
-    /// The file as it is now. Takes neither memory nor a lock, so that a signal handler may call it.
+    /// Writes the file as it is now. Takes neither memory nor a lock, so that a signal handler may
+    /// call it.
     pub fn write(&self, ending: Ending) -> Result<(), Errno> {
         if self.is_written.load(Ordering::Acquire) || std::process::id() != self.place.process {
             return Ok(());
@@ -55,7 +57,7 @@ impl Tracer {
         outcome
     }
 
-    /// The same once and for all. What goes wrong is said.
+    /// Writes the file once and for all. Warns if that fails.
     pub fn write_at_end(&self, ending: Ending) {
         if !self.is_written.load(Ordering::Acquire) && self.is_of_another_job() {
             let name = self.place.name.to_string_lossy();
@@ -71,7 +73,8 @@ impl Tracer {
         self.is_written.store(true, Ordering::Release);
     }
 
-    /// Whether somebody else has written the file since MPI began here: with the same settings, beside this job.
+    /// True if another job has written the file since MPI began here: with the same settings,
+    /// beside this job.
     fn is_of_another_job(&self) -> bool {
         let is_own_process = std::process::id() == self.place.process;
         let Ok(file) = rustix::fs::stat(&self.place.name) else { return false };

@@ -1,4 +1,4 @@
-//! What this rank records of its calls (`POLYCAST_TRACE`, docs/trace.md).
+//! The record of this rank's calls (`POLYCAST_TRACE`, docs/trace.md).
 //!
 //! ```text
 //!     calls     the calls of one communicator, as its log tells of them
@@ -31,34 +31,35 @@ use crate::machine;
 use crate::of_process::of_process;
 use crate::settings;
 
-/// What is recorded, and where it goes.
+/// Recorder of this process, and the place of its file.
 pub struct Tracer {
     recorder: Recorder,
-    /// The same time twice: events are stamped by the distance to it.
+    /// A moment on two clocks: events are stamped by the distance to it.
     epoch: (Instant, u64),
-    /// When MPI began, on the clock of files.
+    /// Beginning of MPI, in nanoseconds since 1970, on the clock of files.
     began_1970_ns: u64,
     place: Place,
-    /// The file is complete: what ends the process later changes nothing.
+    /// True if the file is complete: what ends the process later changes nothing.
     is_written: AtomicBool,
-    /// How many communicators of these ranks there were. Guards the recorder's tables.
+    /// Number of communicators there were of each group of ranks. Guards the recorder's tables.
     groups: Mutex<HashMap<u64, u32>>,
-    /// With whom clocks are compared when MPI ends, if all ranks record.
+    /// Comparison of clocks when MPI ends, if all ranks record.
     clocks: Option<Clocks>,
 }
 
 of_process! {
-    /// Set once, when MPI has begun.
+    /// The recorder, set once, when MPI has begun.
     static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 }
 
-/// What records, if anything does.
+/// The recorder, if anything is recorded.
 pub fn tracer() -> Option<Arc<Tracer>> {
     TRACER.with(|tracer| tracer.get().cloned())
 }
 
-/// MPI has begun. Collective over MPI_COMM_WORLD, whose `door` it is, if all ranks record, which is known of each other; otherwise local.
-/// `first_tag`: of tags that no communicator uses yet.
+/// Begins to record, when MPI has begun. Collective over MPI_COMM_WORLD, whose `door` it is, if all
+/// ranks record, which all know (`do_all`); otherwise local. `first_tag`: the first of tags that no
+/// communicator uses yet.
 pub fn begin(
     door: &Door,
     (rank, ranks): (usize, usize),
@@ -95,7 +96,8 @@ pub fn begin(
     Ok(())
 }
 
-/// MPI ends: compares clocks again, and writes the file. Collective over MPI_COMM_WORLD where [`begin`] was.
+/// Compares clocks again, and writes the file, when MPI ends. Collective over MPI_COMM_WORLD where
+/// [`begin`] was.
 pub fn end() {
     let Some(tracer) = tracer() else { return };
     if let Some(clock) = tracer.clocks.as_ref().and_then(Clocks::compare) {
@@ -104,19 +106,19 @@ pub fn end() {
     tracer.write_at_end(Ending::Finalized);
 }
 
-/// The process is about to end without [`end`]: writes the file. Local.
+/// Writes the file, since the process is about to end without [`end`]. Local.
 pub fn write_now() {
     if let Some(tracer) = tracer() {
         tracer.write_at_end(Ending::Exited);
     }
 }
 
-/// A call went to the MPI for this reason although no communicator was asked.
+/// Records a call that went to the MPI for this reason although no communicator was asked.
 pub fn left(collective: u32, because: Option<&str>, bytes: u64) {
     instant(Kind::Left, collective as u8, because, bytes);
 }
 
-/// A call of this function, which nobody serves.
+/// Records a call of this function, which nobody serves.
 pub fn unserved(function: Option<&str>, bytes: u64) {
     instant(Kind::Unserved, 0, function, bytes);
 }
@@ -132,7 +134,7 @@ fn instant(kind: Kind, detail: u8, name: Option<&str>, bytes: u64) {
     });
 }
 
-/// The same for processes that read one clock.
+/// Number that is equal for processes that read one clock.
 fn clock_identity() -> u64 {
     Digest::of("polycast clock").bytes(machine::clock().as_bytes()).finish()
 }
@@ -166,18 +168,18 @@ impl Tracer {
         }
     }
 
-    /// On CLOCK_MONOTONIC.
+    /// A time on CLOCK_MONOTONIC, in nanoseconds.
     fn nanos(&self, at: Instant) -> u64 {
         self.epoch.1 + at.saturating_duration_since(self.epoch.0).as_nanos() as u64
     }
 
-    /// The index of a name.
+    /// Index of a name.
     fn name(&self, text: &str) -> u16 {
         let _guard = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         self.recorder.name(text)
     }
 
-    /// The index of a communicator that has its first call.
+    /// Index of a communicator that has its first call.
     fn communicator(&self, rank: u32, world_ranks: &[u32]) -> u16 {
         let digest = Digest::of("polycast group");
         let group = world_ranks.iter().fold(digest, |digest, rank| digest.number((*rank).into())).finish();

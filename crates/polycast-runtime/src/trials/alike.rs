@@ -4,19 +4,19 @@ use polycast_core::policy::trials::Sameness;
 
 use super::Comparison;
 
-/// What the last call was.
+/// The kind of the last call's decision.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// As the rules alone have it.
+    /// The rules alone decided.
     Ruled,
     Settled(Sameness),
-    /// Compared, or what compares it is not there yet.
+    /// Ways are compared, or trials have not begun yet.
     Open,
 }
 
 impl Comparison {
-    /// How many calls to come, like the last one, are served as it is, and not timed; and the trial that has settled that, if it was one. `None`: each is to
-    /// be looked at.
+    /// Number of calls to come, like the last one, that are served as it is and not timed; and the
+    /// trial that settled it, if one did. `None`: each call is to be looked at.
     pub fn calls_alike(&self) -> Option<(Option<Sameness>, u64)> {
         let Some(wanted) = self.0.as_deref() else { return Some((None, u64::MAX)) };
         if wanted.tuning.is_some() || self.is_due() {
@@ -29,7 +29,7 @@ impl Comparison {
         }
     }
 
-    /// So many of them were made.
+    /// Counts `calls` such calls that were made.
     pub fn add(&mut self, of: Option<Sameness>, calls: u64) {
         let trials = self.0.as_deref_mut().and_then(|wanted| wanted.trials.as_mut());
         if let (Some(of), Some(trials)) = (of, trials) {

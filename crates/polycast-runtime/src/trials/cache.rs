@@ -13,19 +13,21 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::machine::sleep;
 
-/// A file of more is written anew, with the lines that count.
+/// Most bytes of the file; a longer one is written anew, with the lines that count.
 const MAX_BYTES: u64 = 256 << 10;
-/// How often, and how long apart, a file is asked for that another job is writing.
+/// Number of times, and time between them, that a file is asked for while another job is writing
+/// it.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
-/// What the file in this folder says, and how many of its lines say nothing; nothing if there is none.
+/// The findings in the file of this folder, and the number of its lines that say nothing. Empty if
+/// there is no file.
 pub fn read(folder: &Path, today: u64) -> (Vec<Memory>, usize) {
     let text = open(&folder.join(CACHE_FILE), OpenOptions::new().read(true)).and_then(|file| text_of(&file));
     text.map_or_else(|_| Default::default(), |text| Memory::read_all(&text, today))
 }
 
-/// Adds a line.
+/// Adds a line to the file in `folder`.
 pub fn add(folder: &Path, memory: &Memory, today: u64) -> io::Result<()> {
     // Beyond it the kernel ends the program.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < 2 * MAX_BYTES) {
@@ -64,7 +66,7 @@ fn text_of(file: &File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The file that has the name, while nobody else writes it.
+/// Opens and locks the file at `path`, so that nobody else writes it.
 fn locked(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
         let file = open(path, OpenOptions::new().read(true).append(true).create(true).mode(0o600))?;

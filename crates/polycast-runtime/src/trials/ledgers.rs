@@ -13,22 +13,22 @@ use crate::of_process::{Shared, of_process};
 use crate::say::warn_once;
 use crate::settings;
 
-/// Shapes of which ledgers are kept: those that came last.
+/// Most shapes of which ledgers are kept: those that came last.
 const MAX_LEDGERS: usize = 64;
 
-/// What the communicators of a shape have in common.
+/// Knowledge that the communicators of a shape have in common.
 struct Kept {
     shape: CommunicatorShape,
-    /// Arms are places among its options.
+    /// The policy; arms are places among its options.
     policy: Arc<Policy>,
     ledger: Ledger,
-    /// What earlier jobs left is in it.
+    /// True if the ledger has what earlier jobs left.
     is_read: bool,
-    /// What was found by tuning, also by earlier jobs.
+    /// Findings by tuning, also those of earlier jobs.
     tuned: Vec<Memory>,
-    /// Lines that are none.
+    /// Number of lines of the file that could not be read.
     unread: usize,
-    /// Of what was found by tuning, what the report has.
+    /// Findings by tuning that the report has.
     told: Vec<Sameness>,
 }
 
@@ -74,7 +74,8 @@ fn setting(shape: CommunicatorShape) -> Setting {
     })
 }
 
-/// Rank 0's words for a communicator that begins its trials; and what it has just read of earlier jobs.
+/// Words of rank 0 for a communicator that begins its trials, and what was just read of earlier
+/// jobs.
 pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec<Recalled>) {
     with(shape, policy, |kept| {
         let mut recalled = Vec::new();
@@ -100,7 +101,7 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec
     })
 }
 
-/// What this process knows of tuning, for the others: lines of the file.
+/// Findings of this process by tuning, for the other ranks: lines of the file.
 pub fn tuned(shape: CommunicatorShape, policy: &Arc<Policy>) -> String {
     with(shape, policy, |kept| {
         if kept.unread > 0 {
@@ -115,7 +116,8 @@ pub fn tuned(shape: CommunicatorShape, policy: &Arc<Policy>) -> String {
     })
 }
 
-/// What rank 0 has told, as on all ranks; and which of it this process did not know before.
+/// Findings by tuning in rank 0's lines, alike on all ranks; and for each, true if this process did
+/// not know it before.
 pub fn tuned_elsewhere(
     shape: CommunicatorShape,
     policy: &Arc<Policy>,
@@ -139,7 +141,8 @@ pub fn tuned_elsewhere(
     })
 }
 
-/// What a race came to, as a line of the file, which keeps it for later jobs if there is a place for it. On rank 0.
+/// Returns the result of tuning as a line of the file, which keeps it for later jobs if there is a
+/// place for it. On rank 0.
 pub fn keep_tuned(shape: CommunicatorShape, ways: &[Choice], finding: &Finding) -> String {
     let today = machine::today();
     let memory = Memory::new(&setting(shape), ways, finding, finding.first_look(), today);
@@ -150,12 +153,12 @@ pub fn keep_tuned(shape: CommunicatorShape, ways: &[Choice], finding: &Finding) 
     memory.line()
 }
 
-/// What it begins with.
+/// Trials that begin with rank 0's words.
 pub fn resumed(shape: CommunicatorShape, policy: &Arc<Policy>, told: &[u64; TOLD]) -> Trials {
     with(shape, policy, |kept| kept.ledger.resumed(told))
 }
 
-/// A communicator ends, or has found something.
+/// Learns from the trials of a communicator that ends, or has found something.
 pub fn learn(shape: CommunicatorShape, policy: &Arc<Policy>, trials: &mut Trials) {
     with(shape, policy, |kept| kept.ledger.learn(trials));
 }

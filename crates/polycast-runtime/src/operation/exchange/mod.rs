@@ -23,39 +23,44 @@ use crate::call::{Activity, Buffers, Failure, OperationKey, Progress, broadcast_
 use crate::messages::{Done, SLOTS};
 use crate::multicast::Deaf;
 
-/// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
-/// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
+/// Most messages outstanding: enough per lane to keep a link busy while a rank waits for its turn
+/// on an oversubscribed processor, and enough sends in all that children which have not arrived do
+/// not hold up their siblings.
 const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
 
-/// Bounds of what travels with the announcement of a lane.
+/// Fewest and most bytes of data that travel with the announcement of a lane.
 const LEAST_FIRST: u64 = 8 << 10;
 const MOST_FIRST: u64 = 32 << 10;
-/// First messages from all ranks take about as much, unless that leaves too little for each.
+/// Most bytes that the first messages from all ranks take together, roughly, unless that leaves too
+/// little for each.
 const MOST_OF_FIRSTS_BYTES: u64 = 2 << 20;
 
-/// How data goes from a rank to the others on its node by messages: through MPI's shared memory, where messages are cheap and copies are
-/// not.
+/// Broadcast from a rank to the others on its node by messages: through MPI's shared memory, where
+/// messages are cheap and copies are not.
 const BY_MESSAGES: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..broadcast::BINOMIAL };
 
-/// The same through memory that they share: of what comes over a network an eighth at a time, so that little is left to do when the last
-/// of it has come; but not so little that ranks are woken for nothing, and not more than the others fetch while the next piece comes.
+/// Broadcast on a node through memory that its ranks share. Data that comes over a network goes on
+/// an eighth at a time, so that little is left to do when the last of it has come. Pieces are not
+/// so small that ranks are woken for nothing, and not larger than what the others fetch while the
+/// next piece comes.
 fn through_memory(bytes: u64) -> Algorithm {
     let piece = bytes.div_ceil(8).clamp(8 << 10, 512 << 10);
     Algorithm { segment: NonZeroU64::new(piece), ..broadcast::ON_NODE }
 }
 
-/// Scratch memory that is kept for the next call. Getting more takes no time beside the call that needs it, and programs need their memory.
+/// Most bytes of scratch memory that are kept for the next call. Getting more takes no time beside
+/// the call that needs it, and programs need their memory.
 pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
 pub(crate) use self::transport::MARK;
 
-/// Who takes part, and how they choose a schedule.
+/// The ranks that take part, and how they choose a schedule.
 enum Among {
     All {
-        /// For the call as it is.
+        /// The algorithm for a call of this size.
         algorithm: Algorithm,
-        /// By which other ranks have chosen that were called with another size.
+        /// Capabilities by which ranks that were called with another size have chosen.
         capabilities: Capabilities,
         epoch: Epoch,
     },
@@ -65,13 +70,13 @@ enum Among {
 }
 
 impl Among {
-    /// What travels with the announcements on a node.
+    /// The word on deaf nodes, which travels with the announcements on a node.
     fn carries<'a>(&self, deaf: &'a mut Deaf) -> Option<&'a mut Deaf> {
         matches!(self, Among::Node { .. }).then_some(deaf)
     }
 }
 
-/// What this rank does, for whatever size.
+/// Maker of this rank's schedules, for whatever size.
 struct Scheduler<'a> {
     among: &'a Among,
     call: collective::Call,
@@ -82,7 +87,7 @@ struct Scheduler<'a> {
 }
 
 impl executor::Call for Scheduler<'_> {
-    /// `None` if this size is not served by messages.
+    /// The schedule for a call of this size; `None` if the size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
         let Scheduler { policy, planner, nodes, rank, .. } = self;
         let call = collective::Call { bytes: Bytes(bytes), ..self.call };
@@ -120,16 +125,19 @@ impl executor::Call for Scheduler<'_> {
         u64::from(self.call.ranks) * self.call.element.get()
     }
 
-    /// A message more between nodes costs several system calls and perhaps a turn at the processor, and two copies of this length less.
-    /// On a node it is the other way around. Each lane has memory for its first message, and ranks may have lanes from all others.
+    /// Most bytes of data in a first message. A message more between nodes costs several system
+    /// calls and perhaps a turn at the processor, and two copies of this length less. On a node it
+    /// is the other way around. Each lane has memory for its first message, and ranks may have
+    /// lanes from all others.
     fn most_first_data_bytes(&self) -> u64 {
         let between_nodes = MOST_OF_FIRSTS_BYTES / u64::from(self.call.ranks.max(1));
         if self.nodes.count() > 1 { between_nodes.clamp(LEAST_FIRST, MOST_FIRST) } else { LEAST_FIRST }
     }
 }
 
-/// What is to be sent whole is still cut here: MPI's counts are ints, and a message that takes long shows no progress
-/// by which the idle strategy could tell a working transfer from a late rank.
+/// Cuts messages to a length that is possible, also where the algorithm sends them whole: MPI's
+/// counts are ints, and a message that takes long shows no progress by which the idle strategy
+/// could tell a working transfer from a late rank.
 fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
     let most = NonZeroU64::new(MESSAGE_MOST_BYTES);
     match algorithm.segment {
@@ -139,11 +147,11 @@ fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
     }
 }
 
-/// One call after another that is the same.
+/// An exchange by messages and memory, kept to serve one call after another that is the same.
 pub struct Exchange {
     among: Among,
     call: collective::Call,
-    /// `None` if there is no schedule.
+    /// State of the schedule; `None` if there is no schedule.
     conversation: Option<Conversation>,
     ends: Ends,
     /// Messages that have completed since the last progress.
@@ -151,7 +159,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Among all ranks of the communicator.
+    /// An exchange among all ranks of the communicator.
     pub fn among_all(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Exchange {
         let Call { chosen, capabilities, of, .. } = *call;
         Exchange::new(Among::All { algorithm, capabilities, epoch: chosen.epoch }, of, shared)
@@ -163,7 +171,8 @@ impl Exchange {
         Exchange::new(Among::Node { through_memory }, collective::Call { root, ..call.of }, shared)
     }
 
-    /// The same by messages. What goes through memory begins on all ranks in one order, so whatever has to wait goes so.
+    /// A broadcast among the ranks of this rank's node, from `root`, by messages. Whatever has to
+    /// wait goes so, for all ranks begin what goes through memory in one order.
     pub fn on_node_by_messages(root: Rank, call: &Call, shared: &mut Shared) -> Exchange {
         Exchange::new(Among::Node { through_memory: false }, collective::Call { root, ..call.of }, shared)
     }
@@ -218,17 +227,18 @@ impl Exchange {
         conversation.begin(is_spoiled, &mut Transport { ends, rest })
     }
 
-    /// Of what is to be published so many bytes are there, from the beginning on: for a call that has begun, until it is said again.
+    /// Limits what this rank publishes to the first `available` bytes: for a call that has begun,
+    /// until the next limit.
     pub fn limit(&mut self, available: u64) {
         self.ends.available = available;
     }
 
-    /// Of a broadcast through memory so many bytes have come, from the beginning on.
+    /// Bytes of a broadcast through memory that have come, from the beginning on.
     pub fn came_bytes(&self) -> u64 {
         self.ends.came
     }
 
-    /// What is not published yet will not come.
+    /// Spoils all data that is not published yet, for it will not come.
     pub fn spoil(&mut self) {
         self.conversation.iter_mut().for_each(Conversation::spoil);
     }
@@ -259,7 +269,8 @@ impl Exchange {
         })
     }
 
-    /// Whether it waits for something else than memory, and whether some of it goes through memory and is not over.
+    /// Two answers: true if the exchange waits for anything but memory; true if some of it goes
+    /// through memory and is not over.
     fn awaits(&self) -> (bool, bool) {
         self.conversation.as_ref().map_or((false, false), Conversation::awaits)
     }

@@ -15,12 +15,12 @@ use polycast_shm::{Got, Opening, Style, Way};
 use crate::call::Failure;
 use crate::node_memory::NodeMemory;
 
-/// What is read by address at a time, so that other things go on.
+/// Most bytes that are read by address at a time, so that other things go on.
 const READ_MOST_BYTES: u64 = 1 << 20;
-/// Of a pair of numbers.
+/// Size in bytes of a pair of numbers: where a step's bytes are, and how many.
 const PAIR_BYTES: usize = 16;
 
-/// What a call needs of each of its lanes.
+/// State of a call's lanes in shared memory.
 #[derive(Default)]
 pub struct SharedLanes {
     operation: u64,
@@ -29,28 +29,29 @@ pub struct SharedLanes {
 
 #[derive(Default)]
 struct SharedLane {
-    /// What this rank was called with, of a lane on which it publishes.
+    /// Size in bytes that this rank was called with, on a lane on which it publishes.
     total: u64,
-    /// Of what this rank publishes.
+    /// Readers of what this rank publishes.
     readers: Option<Arc<[u32]>>,
     style: Option<Style>,
     opening: Option<Opening>,
     /// Bytes of the step under way that are published or fetched.
     done: u64,
-    /// Of the pair that tells of a step, so many bytes are published.
+    /// Bytes published of the pair that tells of a step.
     told: usize,
-    /// Where in the stream the pair stands that was not read to its end, and how many bytes those before it are about.
+    /// Position in the stream of the first pair that was not read to its end, and the number of
+    /// bytes that the pairs before it are about.
     pair: (u64, u64),
 }
 
 impl SharedLane {
-    /// The ring has room for any of it, some time.
+    /// True if the lane's data is read by address, because the ring never has room for all of it.
     fn is_by_address(&self) -> bool {
         self.style == Some(Style::Addresses)
     }
 }
 
-/// Where a step's bytes are in this process.
+/// The place of a step's bytes in this process.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub address: *mut u8,
@@ -58,7 +59,7 @@ pub struct Place {
 }
 
 impl SharedLanes {
-    /// The lanes are those of the call before, if there was one.
+    /// Begins an operation. The lanes are those of the call before, if there was one.
     pub fn begin(&mut self, operation: u64) {
         self.operation = operation;
         for lane in &mut self.lanes {
@@ -66,7 +67,8 @@ impl SharedLanes {
         }
     }
 
-    /// What is announced on a lane on which this rank publishes, if its readers have not heard it: by the number of bytes that it was called with.
+    /// Announces anew, on a lane on which this rank publishes, to readers that have not heard it:
+    /// `announcement` of the bytes that this rank was called with.
     pub fn retell(
         &self,
         lane: LaneIndex,
@@ -78,7 +80,8 @@ impl SharedLanes {
         memory.streams().retell(channel, self.operation, announcement(total));
     }
 
-    /// See [`polycast_core::executor::Transport::share`]. `place` is what a step publishes, or where it goes.
+    /// Carries out a step in shared memory: [`polycast_core::executor::Transport::share`]. `place`
+    /// has the bytes that a step publishes, or gets those that it fetches.
     ///
     /// # Safety
     /// The place is readable if the step publishes it, and writable if it fetches.
@@ -174,7 +177,7 @@ impl SharedLane {
         self.go_on(count, place.bytes)
     }
 
-    /// To readers that may not read this process.
+    /// Hands data to readers that may not read this process; true if some was handed.
     ///
     /// # Safety
     /// The place is readable, unless it is spoiled.

@@ -16,11 +16,12 @@ use crate::node_memory::NodeMemory;
 /// Bytes of an announcement, in front of what travels with it: [`MARK`], and the total.
 pub(super) const ANNOUNCEMENT_BYTES: usize = 16;
 
-/// A first message that begins otherwise is all the data of its call, and says the total by its length: it goes from the program's buffer,
-/// without a copy. Data that begins like this is announced.
+/// Beginning of an announcement. A first message that begins otherwise is all the data of its call,
+/// and says the total by its length: it goes from the program's buffer, without a copy. Data that
+/// begins like this is announced.
 pub(crate) const MARK: [u8; 8] = *b"polycast";
 
-/// Memory of first messages that is kept.
+/// Most memories of first messages that are kept.
 pub(super) const MAX_SPARE: usize = 64;
 
 /// The buffers and messages of one call.
@@ -32,18 +33,19 @@ pub(super) struct Ends {
     pub(super) scratch_place: *mut u8,
     /// The longest first message of a lane.
     pub(super) most_first_bytes: usize,
-    /// Of the output, so many bytes are there to be published.
+    /// Bytes of the output that are there to be published, from the beginning on.
     pub(super) available: u64,
-    /// What this rank calls with, and the first other size that another rank calls with.
+    /// Size in bytes that this rank calls with; beside it, the first other size that another rank
+    /// calls with.
     pub(super) total: u64,
     pub(super) told: Option<u64>,
-    /// And so many have come through memory, from the beginning on, where one stream brings all.
+    /// Bytes that have come through memory, from the beginning on, if one stream brings all.
     pub(super) came: u64,
     /// First messages that have come, with their lengths, and were not asked for yet.
     pub(super) firsts: Vec<(LaneIndex, Vec<u8>, usize)>,
     /// Data of first messages that has a place and is not there yet: others are sent it first.
     pub(super) late: Vec<Late>,
-    /// Memory from which that is sent, until the call has ended.
+    /// Memory from which late data is sent, until the call has ended.
     pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
 }
@@ -65,7 +67,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Where it has these bytes, if all of them are of it.
+    /// Address of a slice's bytes in this memory, if all of them are here.
     fn source(&mut self, slice: &Slice) -> Option<*const u8> {
         let Slice { buffer, bytes } = &self.to;
         let is_of_it =
@@ -77,11 +79,11 @@ impl Late {
     }
 }
 
-/// What a transport takes from what operations share.
+/// The part of what operations share that a transport uses.
 pub(super) struct Rest<'a> {
     pub(super) messages: &'a mut Messages,
     pub(super) spare: &'a mut Vec<Vec<u8>>,
-    /// Travels with the announcements on a node.
+    /// Word on deaf nodes, which travels with the announcements on a node.
     pub(super) deaf: Option<&'a mut Deaf>,
     pub(super) memory: Option<&'a mut NodeMemory>,
     pub(super) nodes: &'a Nodes,
@@ -95,7 +97,7 @@ pub(super) struct Transport<'a> {
 }
 
 impl Transport<'_> {
-    /// Where bytes are read that a schedule names, and that are there, or were received.
+    /// Address at which the bytes of a slice are read. They are there, or were received.
     fn source(&mut self, slice: &Slice) -> *const u8 {
         if let Some(source) = self.ends.late.iter_mut().find_map(|late| late.source(slice)) {
             return source;
@@ -107,7 +109,7 @@ impl Transport<'_> {
         }
     }
 
-    /// Where bytes are written.
+    /// Address at which the bytes of a slice are written.
     fn place(&self, slice: &Slice) -> *mut u8 {
         // wrapping_add: an empty message at the end of a buffer points behind it.
         let buffer =
@@ -129,7 +131,7 @@ impl Transport<'_> {
         }
     }
 
-    /// Puts what was received where it belongs.
+    /// Copies received data to where it belongs.
     pub(super) fn settle(&mut self) {
         while let Some(Late { to, memory, at, is_sent }) = self.ends.late.pop() {
             let data = &memory[at..][..to.length() as usize];
@@ -142,7 +144,7 @@ impl Transport<'_> {
         }
     }
 
-    /// The call has ended, and so have its messages.
+    /// Takes back the memory of a call that has ended, and so have its messages.
     pub(super) fn end(&mut self) {
         while let Some(memory) = self.ends.sent_from.pop() {
             self.give_back(memory);
@@ -189,7 +191,7 @@ impl Transport<'_> {
         self.rest.messages.receive(purpose, from, memory, bytes)
     }
 
-    /// Takes what a completed message had in memory of its own.
+    /// Takes a completed message, and the memory that it had of its own.
     pub(super) fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
         let Done { purpose: id, is_receive, outcome, memory } = done;
         let bytes = outcome?;
@@ -298,12 +300,12 @@ impl executor::Transport for Transport<'_> {
     }
 }
 
-/// The total that stands in front of a first message's data, if it does.
+/// The total that stands in front of a first message's data, if there is one.
 fn announced(first: &[u8]) -> Option<u64> {
     first.strip_prefix(&MARK)?.first_chunk().map(|total| u64::from_le_bytes(*total))
 }
 
-/// Bytes of a buffer; of nothing from nowhere, too.
+/// The bytes of a buffer. No bytes at no address are allowed, too.
 ///
 /// # Safety
 /// If there are bytes, `source` is readable for as many, and nobody writes them while they are looked at.
@@ -315,7 +317,7 @@ unsafe fn view<'a>(source: *const u8, bytes: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(source, bytes) }
 }
 
-/// Copies nothing from nowhere, too.
+/// Copies bytes. No bytes from no address are allowed, too.
 ///
 /// # Safety
 /// If there are bytes, `source` is readable and `place` writable for as many, and they do not overlap.
