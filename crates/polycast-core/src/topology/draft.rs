@@ -19,13 +19,13 @@ pub(super) struct Draft {
     problems: Vec<Problem>,
     /// Hosts that are on another switch already, each with its line; told together in the end.
     doubled: Vec<(Doubled, String)>,
-    /// What the reader has to say itself.
+    /// Notes of the reader, as sentences; [`Topology::notes`] takes them over.
     pub(super) notes: Vec<String>,
     /// The source cannot know what is above the topmost switches, so they are joined as a matter of course.
     pub(super) is_open_above: bool,
 }
 
-/// That a host comes again: its switches and the lines that say so.
+/// A host that is described twice: its two switches and the lines that name them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Doubled {
     line: usize,
@@ -157,18 +157,18 @@ impl Draft {
         }
     }
 
-    /// Whether something was said that cannot be understood, so that what follows from it is not worth a word.
+    /// True if something could not be understood, so that what follows from it is not worth a word.
     pub(super) fn is_mistaken(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind == ProblemKind::Mistake)
     }
 
-    /// What is wrong so far, where it does not matter whether the rest is a tree.
+    /// The problems so far, for a description whose form as a tree does not matter.
     pub(super) fn into_problems(mut self) -> Vec<Problem> {
         self.tell_doubled();
         self.problems
     }
 
-    /// The tree, or all that is wrong.
+    /// Makes the tree, or returns all problems of the description.
     pub(super) fn finish(mut self, reading: Reading) -> Result<Topology, TopologyError> {
         self.tell_doubled();
         // An entry that could not be read may be the one that had the hosts.
