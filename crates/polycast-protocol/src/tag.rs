@@ -69,7 +69,7 @@ impl Apart {
 
 struct Secret {
     bytes: Zeroizing<[u8; KEY_BYTES]>,
-    /// Both are expanded once: the powers of H, the round keys of E.
+    /// Hash and cipher, both expanded once: the powers of H, the round keys of E.
     hash: Polyval,
     cipher: Aes128Enc,
 }
@@ -91,7 +91,7 @@ impl Key {
         self.0.secret().bytes.clone()
     }
 
-    /// Where it lies: a page of 4 KiB, and its length.
+    /// The memory of the secret: the address of a page of 4 KiB, and its length in bytes.
     pub fn memory(&self) -> (*const u8, usize) {
         let secret = (&raw const *self.0.secret()).cast::<u8>();
         (secret.wrapping_byte_sub(secret.addr() % PAGE_BYTES), PAGE_BYTES)
