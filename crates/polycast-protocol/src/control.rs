@@ -32,7 +32,7 @@ pub trait ControlChannel {
 /// The outcome of [`Endpoint::act`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acted {
-    /// Nothing was done: there was nothing to do, or no capacity for it.
+    /// No action: there was nothing to do, or no capacity for it.
     Nothing,
     /// A message has been sent.
     Message,

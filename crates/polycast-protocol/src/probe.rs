@@ -51,7 +51,7 @@ pub enum ProbeStep {
     Send(u32),
     /// Listen, until this time at the longest.
     Listen(Nanos),
-    /// The round is over: all have been heard, or its time is.
+    /// The round is over: all nodes have been heard, or its time has passed.
     Over,
 }
 
@@ -115,12 +115,14 @@ impl Probe {
         self.heard.is_full()
     }
 
-    /// The nodes that have been heard, this one among them: a bit for each; those behind the last are set.
+    /// The nodes that have been heard, this node among them: a bit for each; bits behind the last
+    /// node are set.
     pub fn heard(&self) -> Vec<u64> {
         self.all_but(self.heard.zeroes())
     }
 
-    /// The nodes that have not been heard, this one among them; those behind the last are set, too.
+    /// The nodes that have not been heard, and this node: a bit for each; bits behind the last node
+    /// are set.
     pub fn missed(&self) -> Vec<u64> {
         self.all_but(self.heard.ones().filter(|node| *node != self.node as usize))
     }

@@ -18,9 +18,9 @@ const MAX_REORDERED: u32 = 3;
 /// The result of taking a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Seen for the first time; it has been written.
+    /// A fragment seen for the first time; it has been written.
     New,
-    /// Seen before.
+    /// A fragment seen before.
     Again,
     /// A fragment of another size, or behind the end: its sender has another message in mind.
     Mismatch,
@@ -143,7 +143,7 @@ impl Receiver {
         self.is_over
     }
 
-    /// All absent fragments, lost or not: quick, however long the message is.
+    /// All absent fragments, lost or not; quick, however long the message is.
     pub fn all_absent(&self) -> impl Iterator<Item = u32> {
         absent_of(&self.seen, self.cut.fragments())
     }

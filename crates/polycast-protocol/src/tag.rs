@@ -27,8 +27,8 @@ use zeroize::Zeroizing;
 /// The length of a key in bytes: H, then E, each of 16 random bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// The secret of a group: who holds it can write datagrams that the group accepts. All clones are one, which is wiped from memory when the
-/// last is dropped.
+/// The secret of a group: whoever holds it can write datagrams that the group accepts. All clones
+/// share one copy, which is wiped from memory when the last clone is dropped.
 #[derive(Clone)]
 pub struct Key(Arc<Apart>);
 
@@ -126,7 +126,7 @@ impl Key {
 }
 
 impl fmt::Debug for Key {
-    /// Without the key: it must not get into a log.
+    /// Writes no part of the key, which must not get into a log.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Key(…)")
     }

@@ -1,7 +1,7 @@
 //! Statistics without assumptions about the distribution: times have tails, steps and several humps. The measurements, the
 //! tuner and the reports take theirs from here.
 
-/// An interval with its middle.
+/// An estimate of a median, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The sample median.

@@ -123,7 +123,8 @@ impl Predictor {
         }
     }
 
-    /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if it is made for none.
+    /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if the
+    /// tree does not depend on any.
     pub fn made_for(&self, algorithm: &Algorithm, bytes: Bytes) -> Option<broadcast::Sent> {
         self.trees.made_for(algorithm, Call::broadcast(self.network.ranks(), self.root, bytes))
     }
@@ -215,7 +216,8 @@ impl Predictor {
         Form::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
     }
 
-    /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
+    /// Makes a tree from the schedules that the ranks would run: a rank that sends on what it
+    /// receives on a lane is the parent there.
     fn tree(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Transfers {
         // None at all would have no messages.
         let schedules = self.schedules(algorithm, Collective::Broadcast, bytes.max(Bytes(2)));

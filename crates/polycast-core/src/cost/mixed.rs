@@ -23,7 +23,7 @@ pub use predictor::{MixedCost, MixedPredictor, NotMixed};
 /// message takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MixedForm {
-    /// Everything is shared when everything has come: `𝓛 + smcc(M)`.
+    /// No overlap: everything is shared when everything has come: `𝓛 + smcc(M)`.
     NoOverlap,
     /// All sharing but the last is hidden; the lower bound: `𝓛 + smcc(m_s) + smcc(m_r)`, f2.
     Complete,
@@ -97,20 +97,22 @@ pub struct BetweenNodes {
 pub struct Hop {
     /// L
     pub latency_ns: f64,
-    /// `g(m_i)`
+    /// `g(m_i)`: the time from the beginning of a send until the sender's next one.
     pub gap_ns: f64,
     /// `os(m_i)`
     pub send_ns: f64,
 }
 
-/// A message of two levels, and what its nodes take to share; times in nanoseconds.
+/// A message of two levels, and the times that its nodes take to share; times in nanoseconds.
 #[derive(Clone, Copy)]
 pub struct MixedMessage<'a> {
     /// M
     pub bytes: u64,
-    /// `smcc(m)`: what sharing so many bytes on the fullest node takes. Not asked for 0, which takes nothing.
+    /// `smcc(m)`: the time to share so many bytes on the fullest node. Not asked for 0, which takes
+    /// none.
     pub shared_ns: &'a dyn Fn(u64) -> f64,
-    /// `ovp(m)`, where it is known; more than `smcc(m)` counts as that.
+    /// `ovp(m)`, the penalty of sharing beside messages, where it is known; at most `smcc(m)` of it
+    /// counts.
     pub penalty_ns: Option<&'a dyn Fn(u64) -> f64>,
 }
 

@@ -50,9 +50,9 @@ struct Names {
 /// The times of messages of one size, by class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageTimes {
-    /// `L`, but not below `-g`: a message does not arrive before it was sent.
+    /// The latency `L`, but not below `-g`: a message does not arrive before it was sent.
     pub latency_ns: f64,
-    /// `g`.
+    /// The gap `g`.
     pub gap_ns: f64,
 }
 

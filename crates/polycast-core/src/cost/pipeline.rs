@@ -4,7 +4,7 @@ use crate::units::Rank;
 /// The rank or link that sets the interval at which segments follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bottleneck {
-    /// A rank that sends each segment to all of its children, or takes it in.
+    /// A rank that sends each segment to all of its children, or takes each segment in.
     Rank(Rank),
     /// A directed link that several messages of the tree use; see `Network::link_name`.
     Link(LinkIndex),

@@ -10,8 +10,9 @@ use crate::units::Rank;
 /// The ways in which a rank's sends to several children share its port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sends {
-    /// All at once, as non-blocking sends over TCP do: each message begins with what TCP sends before it waits for an
-    /// answer, then the port goes round between them, so that large ones all end at about the time when the last does.
+    /// Sends go all at once, as non-blocking sends over TCP do: each message begins with what TCP
+    /// sends before it waits for an answer, then the port goes round between the messages, so that
+    /// large ones all end at about the time when the last does.
     #[default]
     Overlapping,
     /// Sends go one after the other, as in the papers (Patarasuk et al. 2008, §4.2, Figure 8).
@@ -54,7 +55,8 @@ struct LinkUse {
     is_shared: bool,
 }
 
-/// A node and the message that brings it the data; the root's is of no meaning.
+/// A node and the message that brings the data to it; the root has no message, and its fields of
+/// one mean nothing.
 #[derive(Clone, Debug)]
 struct Node {
     rank: Rank,

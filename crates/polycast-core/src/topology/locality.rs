@@ -15,7 +15,7 @@ use crate::units::Rank;
 /// Levels of a host, the outermost first: package, NUMA node, last cache, core.
 const LEVELS: usize = 4;
 const BITS: usize = 12;
-/// A rank, by where it stood before.
+/// Bits of a rank's position before the reordering.
 const POSITION_BITS: usize = 16;
 
 /// Caches of a processor, and NUMA nodes, that are looked at.

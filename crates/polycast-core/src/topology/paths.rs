@@ -3,7 +3,8 @@ use std::collections::HashMap;
 use super::{Link, Placed};
 use crate::units::Rank;
 
-/// The ways of messages through the network: up from the sender's host to where the ways meet, and down from there.
+/// The paths of messages through the network: up from the sender's host to where the two hosts'
+/// ways meet, and down from there.
 ///
 /// Ranks on the same host have no edges between them.
 #[derive(Clone, Debug)]

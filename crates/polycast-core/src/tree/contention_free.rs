@@ -26,11 +26,12 @@
 use super::{PlannedTree, Site, Traversal};
 use crate::units::Rank;
 
-/// A tree higher than this is not worth its second child: beyond, the chain is taken. Only where hundreds of switches form
-/// one line is there no lower one.
+/// The greatest height of a tree; beyond it a second child is not worth the time, and the chain is
+/// taken. Only where hundreds of switches form one line is there no lower tree.
 const MAX_HEIGHT: usize = 512;
 
-/// More children than this are not placed, whatever is asked for: the time to find their places grows with their number.
+/// The most children of a rank, whatever is asked for: the time to find their places grows with
+/// their number.
 pub const MAX_CONTENTION_FREE_CHILDREN: u32 = 64;
 
 /// The number of possible places that are tried for each child but the last two, the last places

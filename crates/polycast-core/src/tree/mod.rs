@@ -46,7 +46,7 @@ use crate::units::Rank;
 /// The form of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
-    /// Everybody is a child of the root.
+    /// Every other rank is a child of the root.
     Flat,
     /// Each rank is the child of the one before it.
     Chain,

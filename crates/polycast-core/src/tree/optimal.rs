@@ -20,8 +20,9 @@ use std::num::NonZeroU32;
 use super::SendTimes;
 use crate::units::Nanos;
 
-/// For every number of ranks up to some: how many of them each receiver of the root's next messages leads, and how long it
-/// takes until the last one has the message.
+/// The division of ranks in an optimal tree, for every number of ranks up to a limit: how many of
+/// them each receiver of the root's next messages leads, and how long it takes until the last one
+/// has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splits {
     ports: usize,

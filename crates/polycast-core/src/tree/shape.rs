@@ -8,8 +8,8 @@ use crate::units::{Nanos, Rank};
 pub enum PlannedShape {
     /// Each rank forwards to the next around the network (Patarasuk et al. 2008, §4.1.1, Algorithm 1).
     ContentionFreeChain,
-    /// At most `k` children, no two messages over one edge, of little height (Patarasuk et al. 2008, §4.1.2: Algorithm 2 for `k` = 2, and its
-    /// extension).
+    /// A tree with at most `k` children, no two messages over one edge, of little height (Patarasuk
+    /// et al. 2008, §4.1.2: Algorithm 2 for `k` = 2, and its extension).
     ContentionFreeKAry(NonZeroU32),
     /// The fastest of several contention-free trees for links of different rates and latencies; beyond the papers.
     LinkAware {
@@ -29,7 +29,7 @@ pub enum PlannedShape {
         /// The number of ports of a sender.
         ports: NonZeroU32,
     },
-    /// Binomial over blocks of neighbours, flat within them (Nupairoj 1998, §3.4.1).
+    /// A tree that is binomial over blocks of neighbours, flat within them (Nupairoj 1998, §3.4.1).
     BlockBinomial {
         /// Ranks in a block; `None` makes a block of the most ranks that are on one host.
         block: Option<NonZeroU32>,

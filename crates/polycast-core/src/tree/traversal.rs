@@ -62,8 +62,9 @@ impl Traversal {
         self.entered_at[next as usize]
     }
 
-    /// Whether a rank at `from` that sends to `start`, whose subtree covers `start..next`, can send to `next` without sharing
-    /// a directed edge with any message inside that subtree (Patarasuk et al. 2008, §4.1.2, line 17 of Algorithm 2).
+    /// True if a rank at `from` that sends to `start`, whose subtree covers `start..next`, can send
+    /// to `next` without sharing a directed edge with any message inside that subtree (Patarasuk et
+    /// al. 2008, §4.1.2, line 17 of Algorithm 2).
     ///
     /// ```text
     ///   contention out of an interval:         contention into an interval:

@@ -46,7 +46,7 @@ pub enum Action {
     },
     /// Send the message in the buffer to this node.
     Message {
-        /// The node that it goes to.
+        /// The node that the message goes to.
         to: Peer,
     },
 }

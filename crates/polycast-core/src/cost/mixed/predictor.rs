@@ -27,20 +27,20 @@ pub struct MixedPredictor<'a> {
     /// The measured sharing that the ranks of the fullest node do with messages that have come;
     /// none in collectives without it.
     pub(super) coming: Option<&'a Sharing>,
-    /// On the fullest node.
+    /// The number of ranks on the fullest node.
     pub(super) ranks: u32,
 }
 
 /// The reason why there is nothing to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMixed {
-    /// All ranks are on one node, or none shares one.
+    /// There is one level only: all ranks are on one node, or none shares one.
     OneLevel,
     /// A collective on a node of so many ranks was not measured.
     Unmeasured {
         /// The collective to be measured on a node.
         collective: Collective,
-        /// On the fullest node.
+        /// The number of ranks on the fullest node.
         ranks: u32,
     },
     /// The model has no form for the collective.
