@@ -120,8 +120,8 @@ fn lowest_around(bound: &[u32], text: &str) -> Option<u32> {
 }
 
 /// True if the order of ranks can matter on some host: it has at least three, and they are not all
-/// bound alike. `ranks` has for each rank its host and what it is bound to. Where this is false,
-/// the kernel need not be asked what the ranks share, since they may run anywhere.
+/// bound alike. `ranks` has for each rank its host and what it is bound to. Ranks that may
+/// run anywhere are bound alike, so the kernel need not be asked what they share.
 pub fn may_order(ranks: &[(u64, u64)]) -> bool {
     let sorted = |of: &dyn Fn(&(u64, u64)) -> u64| {
         let mut all: Vec<u64> = ranks.iter().map(of).collect();

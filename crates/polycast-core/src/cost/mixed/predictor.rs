@@ -34,7 +34,7 @@ pub struct MixedPredictor<'a> {
 /// The reason why there is nothing to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMixed {
-    /// There is one level only: all ranks are on one node, or none shares one.
+    /// No second level: all ranks are on one node, or none shares one.
     OneLevel,
     /// A collective on a node of so many ranks was not measured.
     Unmeasured {
