@@ -11,74 +11,76 @@ use super::message::{Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
 use polycast_net::Group;
 
-/// For one exchange, whatever the server does or does not do: a job waits for it.
+/// The longest time of an exchange, whatever the server does or does not do: a job waits for it.
 const MAX_TIME: Duration = Duration::from_secs(2);
-/// A request that is not answered is repeated after this time, then after twice as long, and so on.
+/// The time after which an unanswered request is repeated; each further repeat comes after twice
+/// the time.
 const FIRST_REPEAT: Duration = Duration::from_millis(200);
-/// Larger replies are cut off and so refused.
+/// The most bytes of a reply; a larger one is cut off and so refused.
 const MAX_REPLY_BYTES: usize = 1_500;
 const LEASE_ID_BYTES: usize = 16;
 
 /// A multicast address that is the client's for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Inside the scope that was asked for.
+    /// The leased address, inside the scope that was asked for.
     pub address: IpAddr,
-    /// How long it lasts, from the moment it was given.
+    /// The time that the lease lasts, from the moment it was given.
     pub duration: Duration,
     id: LeaseId,
 }
 
 impl Lease {
-    /// When to renew it: half of its time leaves room for a server that restarts.
+    /// The time after which to renew the lease: half of its duration, which leaves room for a
+    /// server that restarts.
     pub fn renew_after(&self) -> Duration {
         self.duration / 2
     }
 
-    /// A group at the address; MADCAP gives no ports, so that is drawn.
+    /// A group at the leased address, with a random port, because MADCAP gives no ports.
     pub fn group(&self, next: &mut impl FnMut() -> u64) -> Group {
         Group { address: self.address, port: polycast_net::random_port(next) }
     }
 }
 
-/// No address: the caller draws a random group.
+/// The reason why there is no address; the caller then draws a random group.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The name of the server is none, or leads nowhere.
     #[error("MADCAP server `{server}`: {source}; expected an address or a name, with or without :port")]
     Server {
-        /// As it was given.
+        /// The server's name as the user gave it.
         server: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
     /// The network refused.
     #[error("MADCAP server {server}: {source}; is `polycast madcap` running there?")]
     Network {
-        /// Where it should be.
+        /// The address at which the server should be.
         server: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nothing that could be accepted.
+    /// No reply came that could be accepted.
     #[error(
         "MADCAP server {server} gave no valid reply within {limit:?}{}; is `polycast madcap` running there, and UDP \
          port {} open?", heard(.refused), .server.port()
     )]
     Silent {
-        /// Where it should be.
+        /// The address at which the server should be.
         server: SocketAddr,
-        /// How long it had time.
+        /// The time that the server had.
         limit: Duration,
-        /// What was wrong with the last reply, if one came.
+        /// The fault in the last reply, if one came.
         refused: Option<String>,
     },
     /// The server says no.
     #[error("MADCAP server {server} refuses: {code}")]
     Refused {
-        /// Which server.
+        /// The server that refused.
         server: SocketAddr,
-        /// Its reason.
+        /// The reason that the server gave.
         code: NakCode,
     },
 }
@@ -87,7 +89,7 @@ fn heard(refused: &Option<String>) -> String {
     refused.as_ref().map_or(String::new(), |why| format!(" (the last one: {why})"))
 }
 
-/// Talks to one server.
+/// A client of one MADCAP server.
 #[derive(Debug)]
 pub struct Client {
     server: SocketAddr,
@@ -114,7 +116,8 @@ impl Client {
         Ok(Client { server: address, socket, scope, limit: MAX_TIME, first_repeat: FIRST_REPEAT })
     }
 
-    /// Where nobody waits: an exchange takes at most `limit` instead of two seconds, and a request is repeated after `first_repeat` for the first
+    /// Changes the time limits, for callers that nobody waits for: an exchange takes at most
+    /// `limit` instead of two seconds, and a request is repeated after `first_repeat` for the first
     /// time.
     pub fn patient(self, limit: Duration, first_repeat: Duration) -> Client {
         Client { limit, first_repeat, ..self }

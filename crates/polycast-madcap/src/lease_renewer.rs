@@ -8,7 +8,8 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 
 use super::{Client, Lease};
 
-/// After a renewal that failed: the second half of the lease leaves time for some more.
+/// The pause after a renewal that failed: the second half of the lease leaves time for some more
+/// tries.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Holds a lease until it is dropped, which gives the address back (two seconds at most, if the server is gone).

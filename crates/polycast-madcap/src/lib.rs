@@ -25,7 +25,8 @@ pub use server::{Event, Server, ServerError};
 /// The UDP port of servers.
 pub const PORT: u16 = 2535;
 
-/// What a fuzzer calls: any bytes are decoded, and what could be decoded survives being encoded. Panics if it does not.
+/// Decodes any bytes, for a fuzzer. Panics if a message that could be decoded does not survive
+/// being encoded.
 pub fn check_any_bytes(bytes: &[u8]) {
     if let Ok(message) = Message::decode(bytes) {
         let again = Message::decode(&message.encode());

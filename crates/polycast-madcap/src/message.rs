@@ -28,29 +28,29 @@ mod code {
     pub const ERROR: u16 = 16;
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Who could give an address?
+    /// A client asks which servers could give an address.
     Discover = 1,
-    /// I could.
+    /// A server could give one.
     Offer = 2,
-    /// Give me one.
+    /// A client asks one server for an address.
     Request = 3,
-    /// Prolong this lease.
+    /// A client asks to prolong a lease.
     Renew = 4,
-    /// Done.
+    /// The server has done as asked.
     Ack = 5,
-    /// Not done; the error option says why.
+    /// The server has not done as asked; the error option says why.
     Nak = 6,
-    /// I do not need it any longer.
+    /// A client gives its address back.
     Release = 7,
-    /// Tell me about your scopes.
+    /// A client asks for the server's scopes.
     GetInfo = 8,
 }
 
-/// Why a server says no.
+/// The reason why a server refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NakCode {
     /// 0: a valid request that could not be met, as when all addresses are taken.
@@ -97,19 +97,21 @@ impl NakCode {
     }
 }
 
-/// What the client calls a lease: opaque to the server, unguessable to others, 1 to [`MAX_BYTES`](LeaseId::MAX_BYTES) bytes.
+/// A client's identifier of a lease: opaque to the server, unguessable to others, 1 to
+/// [`MAX_BYTES`](LeaseId::MAX_BYTES) bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId {
-    /// Zeroes behind `length`.
+    /// The identifier, with zeroes behind `length`.
     bytes: [u8; LeaseId::MAX_BYTES],
     length: u8,
 }
 
 impl LeaseId {
-    /// Longer ones are not held: the server's memory is bounded.
+    /// The most bytes of an identifier, which bounds the server's memory.
     pub const MAX_BYTES: usize = 32;
 
-    /// `None` if there are no bytes or too many.
+    /// An identifier of these bytes; `None` if there are none or more than
+    /// [`MAX_BYTES`](LeaseId::MAX_BYTES).
     pub fn new(bytes: &[u8]) -> Option<LeaseId> {
         if bytes.is_empty() || bytes.len() > LeaseId::MAX_BYTES {
             return None;
@@ -128,17 +130,17 @@ impl LeaseId {
 /// A message of MADCAP, as far as a client of one address and its server need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// The kind of message.
     pub kind: Kind,
     /// The family of the addresses that are asked for or given: of all addresses in the message but the server's.
     pub family: Family,
-    /// A reply repeats that of its request.
+    /// The transaction identifier; a reply repeats that of its request.
     pub xid: u32,
     /// Seconds that the lease lasts or is wished to last.
     pub lease_seconds: Option<u32>,
     /// The server's address.
     pub server: Option<IpAddr>,
-    /// Which lease.
+    /// The lease that the message is about.
     pub lease: Option<LeaseId>,
     /// The lowest address of the scope.
     pub scope: Option<IpAddr>,
@@ -146,14 +148,14 @@ pub struct Message {
     pub addresses_wanted: Option<u16>,
     /// The first address that is given.
     pub address: Option<IpAddr>,
-    /// Why not.
+    /// The reason of a refusal.
     pub error: Option<NakCode>,
 }
 
 /// Bytes that are no message of MADCAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It ends inside the header or an option, or without the option End.
+    /// The bytes end inside the header or an option, or without the option End.
     #[error("cut off")]
     CutOff,
     /// Another version of the protocol.
@@ -168,9 +170,9 @@ pub enum DecodeError {
     /// An option has a length that its kind cannot have.
     #[error("option {code} of {bytes} bytes")]
     OptionLength {
-        /// Which option.
+        /// The code of the option.
         code: u16,
-        /// Its length.
+        /// The length of the option's value, in bytes.
         bytes: usize,
     },
 }
@@ -216,7 +218,8 @@ impl Message {
         }
     }
 
-    /// `None` if the value has a length that it cannot have.
+    /// Reads an option into the message; `None` if its value has a length that it cannot have.
+    /// Unknown options are skipped.
     fn read_option(&mut self, code: u16, value: &[u8]) -> Option<()> {
         match code {
             code::LEASE_TIME => self.lease_seconds = Some(u32::from_be_bytes(value.try_into().ok()?)),
@@ -282,7 +285,9 @@ impl Message {
     }
 }
 
-/// A list of (first address, number of addresses in two bytes): the first range that has any.
+/// Reads the first address of the first range that has any, from a list of (first address, number
+/// of addresses in two bytes). `None` if the list has a wrong length, `Some(None)` if no range has
+/// an address.
 fn read_first_range(family: Family, list: &[u8]) -> Option<Option<IpAddr>> {
     let entry_bytes = address_bytes(family) + 2;
     if !list.len().is_multiple_of(entry_bytes) {
@@ -313,7 +318,7 @@ fn address_bytes(family: Family) -> usize {
     }
 }
 
-/// IANA's address family numbers.
+/// The number of an address family, as IANA assigns it.
 fn family_code(family: Family) -> u16 {
     match family {
         Family::V4 => 1,

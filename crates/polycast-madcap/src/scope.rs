@@ -20,7 +20,8 @@ pub struct ParseScopeError {
 }
 
 impl Scope {
-    /// Where random groups come from too: 239.192.0.0/14, the organisation's, or ff12::/16, the link's.
+    /// The range that random groups are drawn from too: 239.192.0.0/14, the organisation's, or
+    /// ff12::/16, the link's.
     pub const fn of(family: Family) -> Scope {
         match family {
             Family::V4 => Scope { first: IpAddr::V4(Ipv4Addr::new(239, 192, 0, 0)), prefix_bits: 14 },
@@ -43,12 +44,12 @@ impl Scope {
         }
     }
 
-    /// How many addresses it has; at most `u64::MAX`.
+    /// The number of addresses in the scope, at most `u64::MAX`.
     pub fn addresses(&self) -> u64 {
         1_u64.checked_shl(self.host_bits()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the address is in it; one of the other family is not.
+    /// True if the address is in the scope; false for an address of the other family.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.offset(address).is_some_and(|offset| offset >> self.host_bits() == 0)
     }
@@ -72,7 +73,8 @@ impl Scope {
         }
     }
 
-    /// Below 128: the least prefix that is accepted is 4 bits long.
+    /// The number of address bits behind the prefix. Below 128, since the least prefix that is
+    /// accepted is 4 bits long.
     fn host_bits(&self) -> u32 {
         match self.first {
             IpAddr::V4(_) => 32 - u32::from(self.prefix_bits),

@@ -13,13 +13,14 @@ use std::time::Duration;
 use super::message::{DecodeError, Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
 
-/// Addresses of a pool; memory is bounded by it.
+/// The most addresses of a pool, which bounds the server's memory.
 const MAX_POOL: u64 = 1 << 16;
 
-/// A lease without end would never come back from a client that was killed.
+/// The seconds that a server may grant leases for at most. A lease without end would never come
+/// back from a client that was killed.
 const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 1..=30 * 24 * 3600;
 
-/// Who has which multicast address.
+/// A MADCAP server: its pool of multicast addresses and the leases on them.
 #[derive(Debug)]
 pub struct Server {
     address: IpAddr,
@@ -28,7 +29,8 @@ pub struct Server {
     leases: HashMap<LeaseId, Held>,
     taken: HashSet<u32>,
     ends: BTreeSet<(Duration, LeaseId)>,
-    /// Where the search for a free address goes on: one that was released is not given at once to another.
+    /// The offset at which the search for a free address goes on, so that an address just released
+    /// is not given to another client at once.
     next: u32,
 }
 
@@ -38,10 +40,10 @@ struct Held {
     end: Duration,
 }
 
-/// A server with these settings would be of no use.
+/// The reason why a server with these settings would be of no use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// More addresses than are held.
+    /// A pool of more addresses than a server can hold.
     #[error("a pool of {0} addresses; expected at most {MAX_POOL} (239.192.0.0/16)")]
     Pool(u64),
     /// A lease that is too short or too long.
@@ -49,35 +51,35 @@ pub enum ServerError {
     Lease(Duration),
 }
 
-/// What a packet led to, for the log.
+/// The outcome of a packet, for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A new lease.
     Granted {
-        /// What was given.
+        /// The address that was given.
         address: IpAddr,
-        /// For how long.
+        /// The time that the lease lasts.
         lease: Duration,
     },
     /// A lease that was prolonged, or asked for twice.
     Renewed {
         /// The address that is leased.
         address: IpAddr,
-        /// From now on.
+        /// The time that the lease lasts from now on.
         lease: Duration,
     },
     /// A lease that its client ended.
     Released {
-        /// What is free again.
+        /// The address that is free again.
         address: IpAddr,
     },
-    /// Answered with no.
+    /// A request that was refused, with the reason in the answer.
     Refused(NakCode),
-    /// Not answered: no message of MADCAP.
+    /// A packet that was not answered, because it is no message of MADCAP.
     Undecodable(DecodeError),
-    /// Not answered: for another server, or itself an answer.
+    /// A message that was not answered, because it is for another server, or itself an answer.
     NotForUs,
-    /// Told what it could have.
+    /// A client was told what lease it could have.
     Offered,
 }
 
@@ -101,7 +103,7 @@ impl Server {
         })
     }
 
-    /// How many leases there are that had not ended at the last packet.
+    /// The number of leases that had not ended at the last packet.
     pub fn leases(&self) -> usize {
         self.leases.len()
     }
@@ -185,13 +187,14 @@ impl Server {
         Ok(Event::Released { address: self.pool.nth(held.offset) })
     }
 
-    /// Nothing is reserved: the client's request decides.
+    /// Answers a client that looks for servers. Nothing is reserved: the client's request decides.
     fn discover(&mut self, request: &Message) -> Result<Event, NakCode> {
         self.check(request)?;
         self.free_offset().map(|_| Event::Offered).ok_or(NakCode::NotCompleted)
     }
 
-    /// Whether the pool is what the client asks for: one address, of this family, in a scope that it goes by.
+    /// Checks that the pool can serve the request: it is for one address, of the pool's family, in
+    /// a scope that the pool goes by.
     fn check(&self, request: &Message) -> Result<(), NakCode> {
         let family = self.pool.family();
         let enclosing = Scope::of(family);

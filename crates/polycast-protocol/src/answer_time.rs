@@ -1,11 +1,12 @@
 use polycast_units::Nanos;
 
-/// An answer counts as this at most: one that was late for another reason says little of the next.
+/// The most that an answer counts as: one that was late for another reason says little of the next.
 const MAX_ANSWER_TIME: Nanos = Nanos::from_micros(32_000);
-/// The part of the newest in the mean.
+/// The newest answer's part in the mean is one in this many.
 const NEWEST: u64 = 8;
 
-/// How long the ring's answers take, over broadcasts: where ranks outnumber processors, a neighbour may be away for longer than any network needs.
+/// The mean time of the ring's answers, over broadcasts: where ranks outnumber processors, a
+/// neighbour may be away for longer than any network needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnswerTime {
     mean: Nanos,
@@ -13,7 +14,7 @@ pub struct AnswerTime {
 }
 
 impl AnswerTime {
-    /// Of the last ones, mostly.
+    /// The mean time of an answer, in which the latest answers weigh most.
     pub fn mean(&self) -> Nanos {
         self.mean
     }
@@ -23,7 +24,7 @@ impl AnswerTime {
         self.asked_at.get_or_insert(now);
     }
 
-    /// A message with fragments has come from it.
+    /// The predecessor has answered with a message with fragments.
     pub fn answered(&mut self, now: Nanos) {
         if let Some(asked) = self.asked_at.take() {
             let newest = (now - asked).min(MAX_ANSWER_TIME);
@@ -31,7 +32,7 @@ impl AnswerTime {
         }
     }
 
-    /// A broadcast begins.
+    /// A broadcast begins, so an earlier question is not timed any more.
     pub fn begin(&mut self) {
         self.asked_at = None;
     }

@@ -5,45 +5,47 @@ use super::data::Data;
 use super::endpoint::{Action, Capacity, Delivery, Endpoint, Mismatch, Peer};
 use polycast_units::Nanos;
 
-/// A channel that, like MPI, takes a message only when it has a receive for it, keeps so many for each neighbour; and, from when this
-/// node leaves a broadcast, one more for each of [`Endpoint::messages_to_come`] and [`Endpoint::messages_to_come_from_successor`], so that
-/// no neighbour waits for its next broadcast. After a node has left one, there come an end and a failed, or a done; a loss probe behind each; and a bye.
+/// The receives that a channel keeps for each neighbour if, like MPI, it takes a message only when
+/// it has a receive for it. From when this node leaves a broadcast the channel keeps one more for
+/// each of [`Endpoint::messages_to_come`] and [`Endpoint::messages_to_come_from_successor`], so
+/// that no neighbour waits for its next broadcast. After a node has left a broadcast, there come an
+/// end and a failed, or a done; a loss probe behind each; and a bye.
 pub const RECEIVES_PER_NEIGHBOR: usize = 5;
 
 /// A node's messages to and from other nodes. None is lost, and those of one sender to one [`Peer`] keep their order.
 pub trait ControlChannel {
-    /// Why the channel failed. A [`Mismatch`] passes through it.
+    /// The reason why the channel failed. A [`Mismatch`] passes through it.
     type Error: From<Mismatch>;
 
-    /// Whether a message may be sent now.
+    /// True if a message may be sent now.
     fn has_capacity(&self) -> bool;
 
     /// Sends `message`, and leaves a buffer of any content in its place.
     fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Self::Error>;
 
-    /// Hands over what has arrived, and says whether there was anything. A message for which `take` says
-    /// [`Delivery::Early`] is kept, and so are those behind it of the same sender.
+    /// Hands the messages that have arrived to `take`; true if there were any. A message for which
+    /// `take` says [`Delivery::Early`] is kept, and so are later ones of the same sender.
     fn receive(&mut self, take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>)
     -> Result<bool, Self::Error>;
 }
 
-/// What [`Endpoint::act`] has done.
+/// The outcome of [`Endpoint::act`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acted {
-    /// There was nothing to do, or no capacity for it.
+    /// No action: there was nothing to do, or no capacity for it.
     Nothing,
     /// A message has been sent.
     Message,
     /// The buffer holds datagrams to multicast: of this size each, the last may be shorter.
     Datagrams {
-        /// Bytes of each.
+        /// Bytes of each datagram.
         datagram_bytes: usize,
     },
 }
 
 impl Endpoint {
-    /// Does the next thing: sends a message through `channel`, or puts datagrams into `buffer` if `may_multicast`. `has_departed`: see
-    /// [`Capacity`].
+    /// Does what is due next: sends a message through `channel`, or puts datagrams into `buffer` if
+    /// `may_multicast`. `has_departed`: see [`Capacity`].
     ///
     /// # Errors
     /// Those of the channel.

@@ -1,4 +1,4 @@
-/// What a node has seen of a communicator's multicast broadcasts.
+/// Counts of a communicator's multicast broadcasts, as one node has seen them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Broadcasts begun.
@@ -7,13 +7,13 @@ pub struct Counters {
     pub sent: u64,
     /// Datagrams of this communicator that arrived.
     pub received: u64,
-    /// Those that brought a fragment which was not there yet.
+    /// Datagrams that brought a fragment which was not there yet.
     pub useful: u64,
-    /// Those that brought one again.
+    /// Datagrams that brought a fragment which was there already.
     pub duplicate: u64,
-    /// Those of broadcasts that were over.
+    /// Datagrams of broadcasts that were over.
     pub late: u64,
-    /// Those of later broadcasts for which there was no room.
+    /// Datagrams of later broadcasts for which there was no room.
     pub no_room: u64,
     /// Fragments that the ring brought first, or a node that was asked by datagram.
     pub repaired: u64,
@@ -25,14 +25,14 @@ pub struct Counters {
     pub requests: u64,
     /// Requests and questions by multicast.
     pub urgent_requests: u64,
-    /// Fragments multicast in answer to those of the successor.
+    /// Fragments multicast in answer to requests of the successor.
     pub answers: u64,
     /// Messages to other nodes.
     pub messages: u64,
 }
 
 impl Counters {
-    /// Adds another node's, or another communicator's.
+    /// Adds the counts of another node, or of another communicator.
     pub fn add(&mut self, other: &Counters) {
         self.broadcasts += other.broadcasts;
         self.sent += other.sent;
@@ -50,7 +50,7 @@ impl Counters {
         self.messages += other.messages;
     }
 
-    /// What was counted since they were as `before`.
+    /// The counts since they were as `before`.
     pub fn since(&self, before: &Counters) -> Counters {
         Counters {
             broadcasts: self.broadcasts - before.broadcasts,
@@ -70,7 +70,7 @@ impl Counters {
         }
     }
 
-    /// Name and value of each, for reports.
+    /// The name and value of each count, for reports.
     pub fn named(&self) -> [(&'static str, u64); 14] {
         [
             ("broadcasts", self.broadcasts),

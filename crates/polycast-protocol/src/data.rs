@@ -2,14 +2,14 @@ use std::ops::Range;
 
 /// The program's buffer: the root only reads it, since other threads of the program may read it at the same time.
 pub enum Data<'a> {
-    /// What is to be broadcast.
+    /// The message to be broadcast.
     Source(&'a [u8]),
-    /// Where it goes.
+    /// The buffer that the message goes to.
     Sink(&'a mut [u8]),
 }
 
 impl Data<'_> {
-    /// All of it.
+    /// All bytes of the buffer.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Data::Source(bytes) => bytes,

@@ -29,32 +29,39 @@ use super::root_sync::mixed;
 use super::spec::Form;
 use polycast_units::Nanos;
 
-/// How long a node hears nothing new before it asks, at least; and at most, where the ring's answers, or pauses of the message on its way, take
-/// longer.
+/// The least and the most time for which a node hears nothing new before it asks. More than the
+/// least where the ring's answers, or pauses of the message on its way, take longer.
 const PATIENCE: Nanos = Nanos::from_micros(8_000);
 const MAX_PATIENCE: Nanos = Nanos::from_micros(64_000);
-/// So many times what the ring's answers have taken lately is no silence yet; so many times the longest pause.
+/// Silence begins after this many times the latest answer times of the ring, or this many times the
+/// longest pause of the message.
 const ANSWER_TIMES: u64 = 4;
 const PAUSES: u64 = 2;
-/// So many times as long while the message is still on its way: who is silent then is the root, mostly, and nobody could help.
+/// A node waits this many times as long while the message is still on its way: then mostly the root
+/// is silent, and nobody could help.
 const ON_ITS_WAY: u64 = 4;
-/// Requests without anything new, each but the second after twice the time of the one before: after a quarter of a second TCP helps itself.
+/// The most requests without anything new, each but the second after twice the time of the one
+/// before: after a quarter of a second TCP helps itself.
 const MAX_ATTEMPTS: u32 = 6;
-/// Nodes that lose the same wait for a time of their own, so that most of them hear another one's request before they send theirs.
+/// The spread of requests: nodes that lose the same each wait for a time of their own, so that most
+/// of them hear another one's request before they send theirs.
 const SPREAD_PER_NODE: Nanos = Nanos::from_micros(100);
 const MAX_SPREAD: Nanos = Nanos::from_micros(8_000);
-/// Fragments that are asked for at once.
+/// The most fragments that are asked for at once.
 const MAX_ASKED: u32 = 64;
 /// A fragment is answered once in this time.
 pub(super) const ANSWER_ONCE_IN: Nanos = Nanos::from_micros(4_000);
-/// In a broadcast all nodes together answer at most this part of the message, and so many fragments more, but for what they do not hear of each
-/// other: where all connections stand still, all ask, and each answer goes to all.
+/// The most fragments that all nodes together answer in a broadcast: one in this many of the
+/// message, and so many more, but for what the nodes do not hear of each other. Where all
+/// connections stand still, all nodes ask, and each answer goes to all.
 const ANSWERED_PER_MESSAGE: u32 = 8;
 const ANSWERED_ANYWAY: u32 = 64;
-/// A done goes by multicast, too, where a message has so many fragments for each node: so those of all are a few per cent of it.
+/// The least number of fragments for each node with which a done also goes by multicast: then the
+/// dones of all nodes are a few per cent of the message.
 const FRAGMENTS_PER_DONE: u32 = 4;
-/// So often at once if its sender had to wait for answers by multicast lately, so that its connection to the predecessor may stand still: it
-/// leaves, and does not repeat it.
+/// The copies of a done that are multicast at once if its sender had to wait for answers by
+/// multicast lately, so that its connection to the predecessor may stand still: the sender leaves,
+/// and does not repeat it.
 pub(super) const URGENT_DONES: u32 = 4;
 /// Bytes of a done's payload.
 pub(super) const DONE_BYTES: usize = 8;
@@ -69,23 +76,23 @@ pub fn read_done(payload: &[u8]) -> Option<u64> {
     payload.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// What is to be multicast.
+/// The kind of datagrams that are to be multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// This node has everything.
+    /// A done: the node has everything.
     Done,
     /// Fragments that the successor has asked for.
     Answers,
-    /// It has asked whether there are more.
+    /// An end: the successor has asked whether there are more fragments.
     End,
-    /// What this node misses.
+    /// A request for the fragments that the node misses.
     Request,
 }
 
-/// What one node asks for and answers by multicast in one broadcast.
+/// The requests and answers of one node by multicast in one broadcast.
 #[derive(Debug)]
 pub struct DatagramRepair {
-    /// A request fits into a datagram.
+    /// True if a request fits into a datagram.
     is_used: bool,
     form: Form,
     has_predecessor: bool,
@@ -95,16 +102,18 @@ pub struct DatagramRepair {
     /// Gives each node, broadcast and attempt a time of its own.
     seed: u64,
     answer_time: Nanos,
-    /// When the root's multicast last brought something, and the longest time between two of these.
+    /// The time at which the root's multicast last brought something, and the longest time between
+    /// two of these.
     streamed_at: Option<Nanos>,
     longest_pause: Nanos,
-    /// Until something new comes, whatever brings it.
+    /// The silence until something new comes, whatever brings it.
     anything: Silence,
-    /// Until the ring brings something of what it owes: a connection may stand still while the multicast goes on.
+    /// The silence until the ring brings something of what it owes: a connection may stand still
+    /// while the multicast goes on.
     ring: Silence,
     answers: VecDeque<u32>,
     end_is_due: bool,
-    /// How often.
+    /// The copies of a done that are to be multicast.
     dones_due: u32,
     /// Fragments that may still be answered, by this node or by others.
     may_answer: u32,
@@ -115,7 +124,7 @@ pub struct DatagramRepair {
 }
 
 impl DatagramRepair {
-    /// For the node at `position` from the root, in broadcast `operation`.
+    /// The repairs of the node at `position` from the root, in broadcast `operation`.
     pub fn new(
         form: Form,
         cut: Fragmentation,
@@ -148,12 +157,13 @@ impl DatagramRepair {
         }
     }
 
-    /// How much later than others a node may ask, so that it hears their requests first.
+    /// The most time by which a node may ask later than others, so that it hears their requests
+    /// first.
     pub fn spread(&self) -> Nanos {
         self.spread
     }
 
-    /// Something new has come, or has been asked for by MPI: waiting begins anew.
+    /// Begins to wait anew: something new has come, or has been asked for by MPI.
     pub fn news(&mut self, receiver: &Receiver, now: Nanos) {
         if self.may_ask() {
             self.anything.attempts = 0;
@@ -161,7 +171,8 @@ impl DatagramRepair {
         }
     }
 
-    /// Everything has been sent. Who has waited for the ring long enough asks at once, but for the time that keeps nodes apart.
+    /// Everything has been sent. A node that has waited for the ring long enough asks at once, but
+    /// for the time that keeps nodes apart.
     pub fn multicast_is_over(&mut self, receiver: &Receiver, now: Nanos) {
         self.news(receiver, now);
         let own = now + self.own_spread(self.ring.attempts);
@@ -175,7 +186,7 @@ impl DatagramRepair {
         }
     }
 
-    /// It has answered.
+    /// The predecessor has answered, by the ring.
     pub fn ring_answers(&mut self, now: Nanos) {
         if self.may_ask() {
             self.ring.attempts = 0;
@@ -183,7 +194,7 @@ impl DatagramRepair {
         }
     }
 
-    /// It owes nothing any more.
+    /// The predecessor owes nothing any more, by the ring.
     pub fn ring_is_quiet(&mut self) {
         self.ring = Silence::default();
     }
@@ -217,12 +228,13 @@ impl DatagramRepair {
         Nanos(mixed(self.seed.wrapping_add(u64::from(attempts))) % (self.spread.0 + 1))
     }
 
-    /// How long the ring's answers take, generously, or `pauses`.
+    /// The usual time of the ring's answers, generously, or `pauses` if that is more; within the
+    /// limits of patience.
     fn usual(&self, pauses: u64) -> Nanos {
         Nanos((ANSWER_TIMES * self.answer_time.0).max(pauses)).clamp(PATIENCE, MAX_PATIENCE)
     }
 
-    /// When this node asks, if nothing new comes.
+    /// The time at which the node asks, if nothing new comes; `None` if it does not.
     pub fn ask_at(&self, receiver: &Receiver) -> Option<Nanos> {
         // What is asked for in the midst of a multicast comes in its way, on all links: parities bring much of it, too.
         let ring = self.ring.ask_at.filter(|_| receiver.is_over());
@@ -230,7 +242,8 @@ impl DatagramRepair {
         first.filter(|_| !receiver.is_complete() && self.may_answer > 0)
     }
 
-    /// What this node misses, as far as it knows: in a push nobody says that all has been sent.
+    /// The fragments that the node misses, as far as it knows: in a push nobody says that all has
+    /// been sent.
     fn missing<'a>(&self, receiver: &'a Receiver) -> impl Iterator<Item = u32> + use<'a> {
         let is_push = self.form == Form::Push;
         let most = if is_push { u32::MAX } else { receiver.horizon() };
@@ -242,7 +255,8 @@ impl DatagramRepair {
         self.may_answer = self.may_answer.saturating_sub(1);
     }
 
-    /// A node at `position`, this one being at `own`, has asked: who is nearer to the root and misses the same spares this one its request.
+    /// A node at `position` has asked, this node being at `own`: one that is nearer to the root and
+    /// misses the same spares this node its request.
     pub fn heard_request(
         &mut self,
         position: u32,
@@ -264,7 +278,8 @@ impl DatagramRepair {
         }
     }
 
-    /// The successor has asked. `knows_end`: that it need not be told.
+    /// The successor has asked for fragments. `knows_end`: it need not be told that everything has
+    /// been sent. `is_over`: everything has been sent, as this node knows.
     pub fn successor_asks(
         &mut self,
         runs: Runs<'_>,
@@ -299,7 +314,8 @@ impl DatagramRepair {
         self.end_is_due = false;
     }
 
-    /// This node has said "done" by MPI while losses are seen: if that costs little, or `is_urgent`, it says so by multicast as well.
+    /// The node has said "done" by MPI while losses are seen. If that costs little, or `is_urgent`,
+    /// it says so by multicast as well.
     pub fn says_done(&mut self, cut: Fragmentation, nodes: u32, is_urgent: bool) {
         let is_cheap = cut.fragments() / FRAGMENTS_PER_DONE >= nodes;
         if self.is_used
@@ -311,17 +327,17 @@ impl DatagramRepair {
         }
     }
 
-    /// Something that does not wait for a time.
+    /// True if something is due that does not wait for a time.
     pub fn is_due(&self) -> bool {
         self.done_is_due() || self.end_is_due || !self.answers.is_empty()
     }
 
-    /// A done is on its way out: the node cannot leave before.
+    /// True if a done is still to be multicast: the node cannot leave before.
     pub fn done_is_due(&self) -> bool {
         self.dones_due > 0
     }
 
-    /// What comes next.
+    /// The kind of datagrams that is due next.
     pub fn due(&self, now: Nanos, receiver: &Receiver) -> Option<Due> {
         if self.done_is_due() {
             Some(Due::Done)
@@ -334,7 +350,7 @@ impl DatagramRepair {
         }
     }
 
-    /// [`Due::Done`] goes out, so many times.
+    /// The number of times that [`Due::Done`] goes out now.
     pub fn take_done(&mut self) -> u32 {
         std::mem::take(&mut self.dones_due)
     }
@@ -344,17 +360,17 @@ impl DatagramRepair {
         self.end_is_due = false;
     }
 
-    /// The next of [`Due::Answers`].
+    /// The next fragment of [`Due::Answers`].
     pub fn take_answer(&mut self) -> Option<u32> {
         self.answers.pop_front()
     }
 
-    /// It has asked, and has heard nothing new.
+    /// True if the node has asked, and has heard nothing new since.
     pub fn is_repeated(&self) -> bool {
         self.anything.attempts.max(self.ring.attempts) > 0
     }
 
-    /// [`Due::Request`] goes out: the payload of the datagram.
+    /// [`Due::Request`] goes out: replaces `payload` by that of its datagram.
     pub fn take_request(&mut self, now: Nanos, receiver: &Receiver, payload: &mut Vec<u8>) {
         let mut runs = Vec::new();
         for fragment in self.missing(receiver).take(MAX_ASKED as usize) {
@@ -379,10 +395,10 @@ impl DatagramRepair {
     }
 }
 
-/// Nothing comes from some side.
+/// The wait for something from one side.
 #[derive(Debug, Default)]
 struct Silence {
-    /// How often this node has asked since something came.
+    /// The number of requests since something came.
     attempts: u32,
     ask_at: Option<Nanos>,
 }

@@ -2,16 +2,17 @@ use std::collections::VecDeque;
 
 use super::wire::Header;
 
-/// Bytes of datagrams that may wait for their broadcast, per communicator: as many as wait in the kernel on a node that does not look. A node
-/// that waits for a late successor goes on reading, while the root is a broadcast ahead.
+/// The most bytes of datagrams that may wait for their broadcast, per communicator: as many as wait
+/// in the kernel on a node that does not look. A node that waits for a late successor goes on
+/// reading, while the root is a broadcast ahead.
 const MAX_BYTES: usize = 4 << 20;
-/// What each costs beside its payload.
+/// Bytes that each datagram costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
-/// Buffers kept for reuse.
+/// The most buffers that are kept for reuse.
 const MAX_SPARE: usize = 256;
 
-/// Datagrams of broadcasts that this node has not begun: their root was faster. What finds no room is dropped as if it had been
-/// lost on the way, and comes around the ring.
+/// Datagrams of broadcasts that this node has not begun: their root was faster. A datagram that
+/// finds no room is dropped as if it had been lost on the way, and comes around the ring.
 #[derive(Debug, Default)]
 pub struct Early {
     datagrams: VecDeque<(Header, Vec<u8>)>,
@@ -42,7 +43,7 @@ impl Early {
         Some((header, payload))
     }
 
-    /// What [`Early::take`] gave is of no use any more.
+    /// Takes back the memory of a payload from [`Early::take`].
     pub fn give_back(&mut self, mut payload: Vec<u8>) {
         payload.clear();
         if self.spare.len() < MAX_SPARE {
@@ -50,7 +51,7 @@ impl Early {
         }
     }
 
-    /// Bytes that are kept; never more than the limit.
+    /// Bytes of the datagrams that are kept; never more than the limit.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

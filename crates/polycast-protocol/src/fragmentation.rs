@@ -1,6 +1,7 @@
 use std::ops::Range;
 
-/// How a message is cut into fragments, the payloads of datagrams: all of the same size, the last may be shorter.
+/// The cut of a message into fragments, the payloads of datagrams: all of the same size, the last
+/// may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragmentation {
     message_bytes: u64,
@@ -9,7 +10,8 @@ pub struct Fragmentation {
 }
 
 impl Fragmentation {
-    /// `None` for an empty message, an empty payload, or one of more than 2³² − 1 fragments.
+    /// The cut of a message; `None` for an empty message, an empty payload, or more than 2³² − 1
+    /// fragments.
     pub fn new(message_bytes: u64, payload_bytes: u32) -> Option<Fragmentation> {
         let fragments =
             message_bytes.checked_next_multiple_of(payload_bytes.into())? / u64::from(payload_bytes);
@@ -18,7 +20,7 @@ impl Fragmentation {
         Some(Fragmentation { message_bytes, payload_bytes, fragments })
     }
 
-    /// Bytes in all.
+    /// Bytes of the message.
     pub fn message_bytes(self) -> u64 {
         self.message_bytes
     }
@@ -28,12 +30,12 @@ impl Fragmentation {
         self.payload_bytes
     }
 
-    /// How many there are, at least 1.
+    /// The number of fragments, at least 1.
     pub fn fragments(self) -> u32 {
         self.fragments
     }
 
-    /// How many of them the first so many bytes of the message hold.
+    /// The number of fragments that lie within the first `bytes` bytes of the message.
     pub fn whole_fragments(self, bytes: u64) -> u32 {
         if bytes >= self.message_bytes {
             self.fragments
@@ -42,14 +44,15 @@ impl Fragmentation {
         }
     }
 
-    /// Where a fragment stands in the message; `None` beyond the last one.
+    /// The bytes of a fragment within the message; `None` beyond the last one.
     pub fn range(self, fragment: u32) -> Option<Range<usize>> {
         let start = u64::from(fragment) * u64::from(self.payload_bytes);
         let end = (start + u64::from(self.payload_bytes)).min(self.message_bytes);
         (fragment < self.fragments).then_some(start as usize..end as usize)
     }
 
-    /// Where a run of fragments stands in the message; `None` for an empty run and beyond the last fragment.
+    /// The bytes of a run of fragments within the message; `None` for an empty run and beyond the
+    /// last fragment.
     pub fn run_range(self, run: Run) -> Option<Range<usize>> {
         let last = run.first.checked_add(run.count.checked_sub(1)?)?;
         Some(self.range(run.first)?.start..self.range(last)?.end)
@@ -59,9 +62,9 @@ impl Fragmentation {
 /// Consecutive fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first of them.
+    /// The first fragment.
     pub first: u32,
-    /// How many.
+    /// The number of fragments.
     pub count: u32,
 }
 
@@ -71,14 +74,14 @@ impl Run {
         self.first..self.first.saturating_add(self.count)
     }
 
-    /// Appends it as it stands in messages and datagrams.
+    /// Appends the run as it stands in messages and datagrams.
     pub(super) fn write(self, bytes: &mut Vec<u8>) {
         bytes.extend(self.first.to_le_bytes());
         bytes.extend(self.count.to_le_bytes());
     }
 }
 
-/// Appends `fragment`, to the last run if it follows that.
+/// Appends a fragment to the last run if it follows that, else as a run of its own.
 pub(super) fn push_to_runs(runs: &mut Vec<Run>, fragment: u32) {
     match runs.last_mut() {
         Some(last) if last.first + last.count == fragment => last.count += 1,

@@ -7,22 +7,23 @@
 //! A broadcast is *bad* for a node if not one datagram of it has come. Single losses make none bad but the shortest; so a node calls itself
 //! deaf when several in a row were bad that had, in all, so many datagrams that chance cannot lose them all.
 
-/// Bad broadcasts in a row.
+/// The bad broadcasts in a row after which a node calls itself deaf.
 const BAD_BROADCASTS: u32 = 3;
-/// Datagrams that they had at least: half of them get lost on a very bad network, all of them once in 256 times there, and on one that
-/// loses 5 % never.
+/// The datagrams that these broadcasts had at least: half of them get lost on a very bad network,
+/// all of them once in 256 times there, and on a network that loses 5 % never.
 const BAD_DATAGRAMS: u64 = 8;
-/// Datagrams of broadcasts that are over by not more than this show that the network still brings some. Older ones may be somebody's
-/// recording.
+/// A datagram of a broadcast that is over by at most this many shows that the network still brings
+/// some. Older ones may be somebody's recording.
 const LATE_BROADCASTS: u64 = 8;
 
-/// What one node hears.
+/// A node's record of whether multicast reaches it.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     bad_broadcasts: u32,
     bad_datagrams: u64,
     heard: bool,
-    /// Of so many broadcasts that have not begun datagrams have come, or of later ones; there may have been no room for them.
+    /// The number of broadcasts yet to begin, up to the latest one that a datagram has come of;
+    /// there may have been no room for that datagram.
     heard_ahead: u64,
 }
 
@@ -38,27 +39,30 @@ impl Hearing {
         *self = Hearing { heard: true, heard_ahead: self.heard_ahead, ..Hearing::default() };
     }
 
-    /// One of a broadcast that is over by so many: the next one before the one in progress, or before the one to come, by 1.
+    /// A datagram has come of a broadcast that is over by `by`: 1 for the one before the broadcast
+    /// in progress, or before the one to come.
     pub fn heard_late(&mut self, by: u64) {
         if by <= LATE_BROADCASTS {
             (self.bad_broadcasts, self.bad_datagrams) = (0, 0);
         }
     }
 
-    /// One of a broadcast that has not begun, with so many before it that have not begun either.
+    /// A datagram has come of a broadcast that has not begun, with `before` before it that have not
+    /// begun either.
     pub fn heard_early(&mut self, before: u64) {
         (self.bad_broadcasts, self.bad_datagrams) = (0, 0);
         self.heard_ahead = self.heard_ahead.max(before.saturating_add(1));
     }
 
-    /// The message is here, in which the root sent so many datagrams. True if this node calls itself deaf.
+    /// True if the node calls itself deaf now that it has the message, in which the root sent so
+    /// many datagrams.
     pub fn is_deaf(&self, datagrams: u64) -> bool {
         !self.heard
             && self.bad_broadcasts + 1 >= BAD_BROADCASTS
             && self.bad_datagrams.saturating_add(datagrams) >= BAD_DATAGRAMS
     }
 
-    /// That broadcast is over.
+    /// The broadcast in progress, of so many datagrams, is over.
     pub fn end(&mut self, datagrams: u64) {
         if !self.heard {
             self.bad_broadcasts = self.bad_broadcasts.saturating_add(1);

@@ -15,25 +15,27 @@ use super::fragmentation::{Fragmentation, Run};
 use super::message::Runs;
 use polycast_units::Nanos;
 
-/// Messages that are kept.
+/// The most messages that are kept.
 const MAX_COPIES: usize = 8;
-/// Longer ones are not: nobody pushes them who can help it.
+/// Bytes of the longest message that is kept: nobody pushes longer ones who can help it.
 const MAX_BYTES: usize = 64 << 10;
-/// Longer ones only while losses are seen. To copy so much takes a hundredth of the broadcast.
+/// Bytes of the longest message that is kept without losses; longer ones only while losses are
+/// seen. To copy so much takes a hundredth of the broadcast.
 const ALWAYS_BYTES: usize = 16 << 10;
-/// Fragments that are answered in a broadcast.
+/// The most fragments that are answered in a broadcast.
 const MAX_ANSWERS: u32 = 64;
 
 /// A message that this node pushes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pushed {
-    /// Which broadcast's.
+    /// The number of the message's broadcast.
     pub operation: u64,
-    /// How it is cut.
+    /// The message's cut into fragments.
     pub cut: Fragmentation,
-    /// This node is the root.
+    /// True if this node is the root.
     pub is_root: bool,
-    /// The broadcast tells the ranks to leave multicast: who has nothing of it but answers has to know that, too.
+    /// True if the broadcast tells the ranks to leave multicast: a node that has nothing of it but
+    /// answers has to know that, too.
     pub tells_to_leave: bool,
 }
 
@@ -43,25 +45,25 @@ struct Stored {
     bytes: Vec<u8>,
 }
 
-/// Of a message that was kept.
+/// A fragment of a kept message, in answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Which broadcast's.
+    /// The number of the message's broadcast.
     pub operation: u64,
-    /// Which of its fragments.
+    /// The index of the fragment.
     pub fragment: u32,
-    /// As in [`Pushed`].
+    /// True if the broadcast tells the ranks to leave multicast, as in [`Pushed`].
     pub tells_to_leave: bool,
-    /// What it is.
+    /// The bytes of the fragment.
     pub bytes: &'a [u8],
 }
 
-/// What one node has pushed lately.
+/// The messages that a node has pushed lately.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// The last one is the last.
+    /// The copies, the newest last.
     copies: VecDeque<Stored>,
-    /// Broadcast and fragment, of copies that are there.
+    /// The fragments to answer with, each with its broadcast; their copies are there.
     due: VecDeque<(u64, u32)>,
     answered: Vec<(u64, u32)>,
     answered_since: Nanos,
@@ -75,7 +77,8 @@ impl Kept {
         self.due.clear();
     }
 
-    /// This node has all of a message, and pushes it. `sees_losses`: the network loses something.
+    /// Keeps a copy of a message that this node has in full and pushes. `sees_losses`: the network
+    /// loses something.
     pub fn keep(&mut self, of: Pushed, message: &[u8], sees_losses: bool) {
         if message.len() > if sees_losses { MAX_BYTES } else { ALWAYS_BYTES } {
             return;
@@ -93,7 +96,8 @@ impl Kept {
         self.copies.push_back(Stored { of, bytes });
     }
 
-    /// A node misses these of a broadcast that this node has left: its successor, or one that has asked before.
+    /// A node misses the fragments `runs` of a broadcast that this node has left. They are answered
+    /// if that node is this one's successor, or has asked before and this node was the root.
     pub fn is_asked(
         &mut self,
         operation: u64,
@@ -121,7 +125,7 @@ impl Kept {
         }
     }
 
-    /// There is something to answer.
+    /// True if there is an answer to send.
     pub fn is_due(&self) -> bool {
         !self.due.is_empty()
     }

@@ -43,46 +43,46 @@ pub const MAX_FRAGMENT_BYTES: usize = MAX_TO_SUCCESSOR_BYTES - HEADER_BYTES - RU
 pub const MAX_TO_PREDECESSOR_BYTES: usize = 4 << 10;
 /// The length of the message that a receiver sends to the root.
 pub const ARRIVED_BYTES: usize = HEADER_BYTES + ReceptionReport::BYTES;
-/// As many runs fit into one message to a predecessor.
+/// The most runs that fit into one message to a predecessor.
 pub const MAX_REQUEST_RUNS: usize = (MAX_TO_PREDECESSOR_BYTES - HEADER_BYTES) / RUN_BYTES;
 
-/// What every message carries.
+/// The fields that every message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
     /// The communicator within the job: an MPI may deliver what was sent on a communicator that is freed by now.
     pub communicator: u32,
-    /// The broadcast that it is about.
+    /// The broadcast that the message is about.
     pub operation: u64,
-    /// How long its sender believes the broadcast message to be.
+    /// Bytes of the broadcast's data, as the sender of the message believes.
     pub message_bytes: u64,
-    /// The root had waited (root synchronisation); only with fragments.
+    /// True if the root had waited (root synchronisation); only with fragments.
     pub root_waited: bool,
-    /// The root has said that the ranks are to leave multicast.
+    /// True if the root has said that the ranks are to leave multicast.
     pub leaves: bool,
-    /// The sender knows of a node that does not hear multicast any more.
+    /// True if the sender knows of a node that does not hear multicast any more.
     pub knows_of_deaf: bool,
 }
 
-/// What a message says.
+/// The kinds of messages, with their content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     /// Fragments, whose bytes follow each other in the order of the runs.
     Fragments(Runs<'a>, &'a [u8]),
     /// Everything has been sent by multicast.
     End,
-    /// The successor misses these.
+    /// The successor misses the fragments of these runs.
     Request(Runs<'a>),
     /// The successor has everything.
     Done,
     /// A receiver has called the broadcast; with its report on earlier ones.
     Arrived(ReceptionReport),
-    /// Nothing more will come.
+    /// The communicator goes: nothing more will come.
     Bye,
     /// Empty; see the comment of `loss_probe.rs`.
     LossProbe,
     /// The predecessor has no message, and will have none.
     Failed,
-    /// Some node does not hear multicast any more.
+    /// A node does not hear multicast any more.
     Deaf,
 }
 
@@ -91,12 +91,12 @@ pub enum Body<'a> {
 pub struct Runs<'a>(&'a [u8]);
 
 impl<'a> Runs<'a> {
-    /// `None` if there is more behind them.
+    /// Reads runs; `None` if the bytes are no whole number of them.
     pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<Runs<'a>> {
         bytes.len().is_multiple_of(RUN_BYTES).then_some(Runs(bytes))
     }
 
-    /// One after the other.
+    /// The runs, one after the other.
     pub fn iter(self) -> impl Iterator<Item = Run> {
         let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         self.0.chunks_exact(RUN_BYTES).map(move |run| Run { first: number(run), count: number(&run[4..]) })

@@ -5,24 +5,25 @@ use polycast_units::Nanos;
 /// Invariant: over any time, what was let through is at most what the rate allows plus one batch.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    /// `None`: the sender's own link is the slowest, and it holds the sender up by itself.
+    /// The rate; `None` if the sender's own link is the slowest, which holds the sender up by
+    /// itself.
     bits_per_second: Option<u64>,
-    /// When the link is free again.
+    /// The time from which the link is free again.
     free_at: Nanos,
 }
 
 impl Pacer {
-    /// For a link of this rate.
+    /// A pacer for a link of this rate.
     pub fn new(bits_per_second: Option<u64>) -> Pacer {
         Pacer { bits_per_second, free_at: Nanos(0) }
     }
 
-    /// When the next batch may go; `None`: now.
+    /// The time from which the next batch may go; `None` if it may go now.
     pub fn wait_until(&self, now: Nanos) -> Option<Nanos> {
         (self.free_at > now).then_some(self.free_at)
     }
 
-    /// A batch goes now.
+    /// A batch of `bytes` goes now.
     pub fn sent(&mut self, now: Nanos, bytes: usize) {
         if let Some(rate) = self.bits_per_second {
             self.free_at = self.free_at.max(now) + Nanos::on_link(bytes, rate);

@@ -20,31 +20,32 @@ use super::data::Data;
 use super::fragmentation::Fragmentation;
 use super::wire::FLAG_CLASS;
 
-/// Parities of a message, at most: 2 % of one of 4 MiB.
+/// The most parities of a message: 2 % of one of 4 MiB.
 pub const MAX_CLASSES: u32 = 64;
-/// Where losses are seen, a message has a parity for so many fragments.
+/// A message has a parity for this many fragments where losses are seen.
 const FRAGMENTS_PER_CLASS: u32 = 16;
 
-/// Of a datagram's flags these are the class.
+/// The place of a class's index in the flags of a datagram.
 const INDEX_SHIFT: u32 = 8;
 const INDEX_MASK: u16 = 0x3f;
 
-/// Which part of a message, of how many.
+/// A class of a message's fragments, see the module: its index and the number of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// From 0.
+    /// The index of the class, from 0.
     pub index: u32,
-    /// How many there are.
+    /// The number of classes.
     pub classes: u32,
 }
 
 impl Class {
-    /// How a datagram's flags say it. How many there are follows from the message.
+    /// The class in the flags of a datagram. The number of classes is not in them, since it follows
+    /// from the message.
     pub fn flags(self) -> u16 {
         if self.classes == 1 { 0 } else { FLAG_CLASS | (self.index as u16 & INDEX_MASK) << INDEX_SHIFT }
     }
 
-    /// Of a datagram with a parity of this message.
+    /// The class of a datagram with a parity of this message.
     pub fn from_flags(flags: u16, cut: Fragmentation) -> Class {
         if flags & FLAG_CLASS == 0 {
             return Class { index: 0, classes: 1 };
@@ -52,7 +53,7 @@ impl Class {
         Class { index: u32::from(flags >> INDEX_SHIFT & INDEX_MASK), classes: classes_for(cut) }
     }
 
-    /// Nothing but the end is sent behind its parity.
+    /// True if nothing but the end is sent behind the parity of the class.
     pub fn is_last(self) -> bool {
         self.index + 1 == self.classes
     }
@@ -62,17 +63,18 @@ impl Class {
     }
 }
 
-/// What a datagram with a parity has for its `fragment`: the message's length, of which no other one makes the same parity, in 32 bits.
+/// The `fragment` field of a datagram with a parity: the message's length, of which no other one
+/// makes the same parity, in 32 bits.
 pub fn length(cut: Fragmentation) -> u32 {
     cut.message_bytes() as u32
 }
 
-/// As many parities as a message is worth where losses are seen.
+/// The number of parities that a message is worth where losses are seen.
 pub fn classes_for(cut: Fragmentation) -> u32 {
     (cut.fragments() / FRAGMENTS_PER_CLASS).min(MAX_CLASSES)
 }
 
-/// Replaces `parity` by that of a class of a message.
+/// Replaces `parity` by the parity of a class of a message.
 pub fn parity(cut: Fragmentation, message: &[u8], class: Class, parity: &mut Vec<u8>) {
     parity.clear();
     parity.resize(parity_bytes(cut), 0);
@@ -93,9 +95,9 @@ fn xor_into(sum: &mut [u8], bytes: &[u8]) {
 /// The parities of one message that a receiver has.
 #[derive(Debug, Default)]
 pub struct Parities {
-    /// 0: none has come.
+    /// The number of classes; 0 if no parity has come.
     classes: u32,
-    /// One behind the other, by class.
+    /// The parities, one behind the other, by class.
     bytes: Vec<u8>,
     has: FixedBitSet,
     absent: Vec<u32>,
@@ -103,7 +105,7 @@ pub struct Parities {
 }
 
 impl Parities {
-    /// For another message.
+    /// Empties the collection for another message.
     pub fn clear(&mut self) {
         self.classes = 0;
     }
@@ -156,12 +158,13 @@ impl Parities {
         }
     }
 
-    /// Whether [`Parities::restore`] is worth a call.
+    /// True if [`Parities::restore`] is worth a call.
     pub fn may_restore(&self) -> bool {
         self.classes > 0 && !self.ready.is_empty()
     }
 
-    /// Makes a fragment that is absent from the others of its class: which, and where it stands. `has` says which ones are there.
+    /// Makes an absent fragment from the others of its class; returns its index and bytes. `has`
+    /// says which fragments are there.
     pub fn restore(
         &mut self,
         cut: Fragmentation,

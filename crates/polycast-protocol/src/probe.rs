@@ -11,49 +11,53 @@
 use fixedbitset::FixedBitSet;
 use polycast_units::Nanos;
 
-/// How long each round listens when the last slot is over.
+/// The time that each round listens after the last slot.
 pub const ROUNDS: [Nanos; 3] =
     [Nanos::from_micros(50_000), Nanos::from_micros(150_000), Nanos::from_micros(500_000)];
 
-/// Copies of a datagram that a node sends in a round, if the nodes are few: then no second round is needed for single losses.
+/// The most copies of a datagram that a node sends in a round, for few nodes: then no second round
+/// is needed for single losses.
 const MAX_COPIES: u32 = 3;
-/// In later rounds, at least.
+/// The least copies of a datagram in later rounds.
 const MIN_COPIES_AGAIN: u32 = 2;
-/// The datagrams of all nodes in a round, if those of one each are not more.
+/// The most datagrams of all nodes in a round, unless one for each node is more.
 const DATAGRAMS_OF_FEW: u32 = 96;
-/// The part of a link that all nodes' datagrams take: they do not begin at the same time to the microsecond.
+/// The datagrams of all nodes take one in this many parts of a link: nodes do not begin at the same
+/// time to the microsecond.
 const PART_OF_LINK: u64 = 2;
-/// No link is taken to be faster: a switch has to copy all to all.
+/// The fastest rate that a link is taken to have: a switch has to copy all datagrams to all nodes.
 const MAX_BITS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What one node has sent and heard.
+/// A node's part in the test: its turns to send, and the nodes that it has heard.
 #[derive(Debug)]
 pub struct Probe {
     node: u32,
     heard: FixedBitSet,
-    /// What one datagram occupies the slowest link for, and as much again.
+    /// The time of a node's turn for one datagram: the time that it occupies the slowest link, and
+    /// as much again.
     slot: Nanos,
     round: usize,
-    /// This node's turn among those that send in this round; `None`: it does not.
+    /// The node's turn among those that send in this round; `None` if it does not send.
     turn: Option<u32>,
     senders: u32,
     send_at: Option<Nanos>,
     end_at: Nanos,
 }
 
-/// What to do now.
+/// The next step of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
-    /// Multicast so many copies, then call [`Probe::sent`].
+    /// Multicast this many copies, then call [`Probe::sent`].
     Send(u32),
-    /// Listen, until then at the longest.
+    /// Listen, until this time at the longest.
     Listen(Nanos),
-    /// The round is over: all have been heard, or its time is.
+    /// The round is over: all nodes have been heard, or its time has passed.
     Over,
 }
 
 impl Probe {
-    /// For node `node` of `nodes`; a datagram takes `wire_bytes` on links of `bits_per_second`, 0 if that is not known.
+    /// The test of node `node` of `nodes`; a datagram takes `wire_bytes` on links of
+    /// `bits_per_second`, 0 if that is not known.
     pub fn new(node: u32, nodes: u32, wire_bytes: usize, bits_per_second: u64) -> Probe {
         let rate = if bits_per_second == 0 { MAX_BITS_PER_SECOND } else { bits_per_second };
         let rate = rate.min(MAX_BITS_PER_SECOND) / PART_OF_LINK;
@@ -71,7 +75,7 @@ impl Probe {
         }
     }
 
-    /// The round begins.
+    /// Begins the round.
     pub fn begin(&mut self, now: Nanos) {
         let slot = Nanos(self.slot.0.saturating_mul(self.copies().into()));
         let at = |turn: u32| now + Nanos(slot.0.saturating_mul(turn.into()));
@@ -84,7 +88,7 @@ impl Probe {
         (DATAGRAMS_OF_FEW / self.senders.max(1)).clamp(least, MAX_COPIES)
     }
 
-    /// What there is to do.
+    /// The step to take now.
     pub fn step(&self, now: Nanos) -> ProbeStep {
         match self.send_at {
             Some(at) if at <= now => ProbeStep::Send(self.copies()),
@@ -94,7 +98,7 @@ impl Probe {
         }
     }
 
-    /// It has done what [`ProbeStep::Send`] says.
+    /// The node has done what [`ProbeStep::Send`] says.
     pub fn sent(&mut self) {
         self.send_at = None;
     }
@@ -106,17 +110,19 @@ impl Probe {
         }
     }
 
-    /// None is missing.
+    /// True if all nodes have been heard.
     pub fn has_heard_all(&self) -> bool {
         self.heard.is_full()
     }
 
-    /// The nodes that have been heard, this one among them: a bit for each; those behind the last are set.
+    /// The nodes that have been heard, this node among them: a bit for each; bits behind the last
+    /// node are set.
     pub fn heard(&self) -> Vec<u64> {
         self.all_but(self.heard.zeroes())
     }
 
-    /// The nodes that have not been heard, this one among them; those behind the last are set, too.
+    /// The nodes that have not been heard, and this node: a bit for each; bits behind the last node
+    /// are set.
     pub fn missed(&self) -> Vec<u64> {
         self.all_but(self.heard.ones().filter(|node| *node != self.node as usize))
     }
@@ -127,12 +133,14 @@ impl Probe {
         words
     }
 
-    /// What who has no part in it says about so many nodes, heard or missed: all bits, which changes nobody's word.
+    /// The word on `nodes` nodes, heard or missed, of a node that has no part in the test: all bits
+    /// are set, which changes nobody's word.
     pub fn no_word(nodes: u32) -> Vec<u64> {
         vec![u64::MAX; nodes.div_ceil(64) as usize]
     }
 
-    /// The next round, in which those send that somebody has missed; `by_all` is what all nodes have [heard](Probe::heard).
+    /// Goes on to the next round, in which those nodes send that some node has missed; `by_all` is
+    /// the bitwise and of what all nodes have [heard](Probe::heard).
     pub fn repeat(&mut self, by_all: &[u64]) {
         let is_missed =
             |node: u32| by_all.get(node as usize / 64).is_none_or(|word| word & 1 << (node % 64) == 0);
@@ -142,14 +150,14 @@ impl Probe {
         self.senders = before(self.heard.len() as u32);
     }
 
-    /// Which round it is, from 0.
+    /// The number of the round, from 0.
     pub fn round(&self) -> usize {
         self.round
     }
 
-    /// Whether it is this node that multicast does not reach, or does not come from; `by_all` is what all nodes have
-    /// [missed](Probe::missed). It is each of them where nobody has heard anybody, as in clouds. Between two nodes nobody can tell
-    /// whose fault it is.
+    /// True if multicast does not reach this node, or does not come from it; `by_all` is the
+    /// bitwise and of what all nodes have [missed](Probe::missed). True on each node where nobody
+    /// has heard anybody, as in clouds. Of two nodes neither can tell whose fault it is, so false.
     pub fn is_outside(&self, by_all: &[u64]) -> bool {
         let nobody = Probe::no_word(self.heard.len() as u32);
         let me = self.node as usize;

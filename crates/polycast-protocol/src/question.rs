@@ -22,31 +22,35 @@ use std::collections::VecDeque;
 use super::answer_time::AnswerTime;
 use polycast_units::Nanos;
 
-/// How long a node waits for a word before it asks, at least: until those have asked who miss something (`datagram_repair.rs`), for whom
-/// it would be no question. And at most, where words take longer.
+/// The least and the most time for which a node waits for a word before it asks. The least lets
+/// those ask first who miss something (`datagram_repair.rs`), for whom it would be no question;
+/// more where words take longer.
 const PATIENCE: Nanos = Nanos::from_micros(16_000);
 const MAX_PATIENCE: Nanos = Nanos::from_micros(64_000);
-/// So many times what words have taken lately is not late yet.
+/// A word is late after this many times what words have taken lately.
 const WORD_TIMES: u64 = 4;
-/// For one word, each after twice the time of the one before: after a quarter of a second TCP helps itself.
+/// The most questions for one word, each after twice the time of the one before: after a quarter of
+/// a second TCP helps itself.
 const MAX_QUESTIONS: u32 = 5;
-/// A word that was said a moment ago is on its way: the question was there before it.
+/// The time for which a word that was said is on its way: a question before that was there before
+/// the word.
 const ON_ITS_WAY: Nanos = Nanos::from_micros(4_000);
-/// In a broadcast.
+/// The most answers in a broadcast.
 const MAX_ANSWERS: u32 = 8;
-/// Broadcasts of which a node knows that it has said "done". Whose predecessor is further behind waits for MPI.
+/// The most broadcasts of which a node knows that it has said "done". A predecessor that is further
+/// behind waits for MPI.
 const MAX_DONES: usize = 64;
 
-/// What is said once.
+/// The words, which are said once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// By the receiver that was drawn, to the root that waits for it.
+    /// "Arrived", of the receiver that was drawn, to the root that waits for it.
     Arrived,
-    /// By the successor.
+    /// "Done", of the successor.
     Done,
 }
 
-/// When one node asks in one broadcast.
+/// The questions of one node in one broadcast.
 #[derive(Debug)]
 pub struct Question {
     patience: Nanos,
@@ -56,13 +60,15 @@ pub struct Question {
 }
 
 impl Question {
-    /// `words`: how long they took lately. `spread`: how much later than others a node may ask for what it misses.
+    /// The questions of a broadcast, of which none has been asked. `words`: how long words took
+    /// lately. `spread`: how much later than others a node may ask for what it misses.
     pub fn new(words: AnswerTime, spread: Nanos) -> Question {
         let patience = Nanos(WORD_TIMES * words.mean().0).clamp(PATIENCE, MAX_PATIENCE) + spread;
         Question { patience, awaits: None, since: Nanos(0), questions: 0 }
     }
 
-    /// This node waits for this and nothing else. True if that is new.
+    /// Notes the word that this node waits for, and for nothing else. True if it waits for a new
+    /// one.
     pub fn waits(&mut self, word: Option<Word>, now: Nanos) -> bool {
         let is_new = self.awaits != word;
         if is_new {
@@ -71,29 +77,29 @@ impl Question {
         is_new && word.is_some()
     }
 
-    /// Somebody misses something, and others wait until it is there.
+    /// Begins to wait anew: a node misses something, and others wait until that is there.
     pub fn heard_repair(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// When this node asks, if the word does not come.
+    /// The time at which the node asks, if the word does not come; `None` if it does not ask.
     pub fn ask_at(&self) -> Option<Nanos> {
         let may_ask = self.awaits.is_some() && self.questions < MAX_QUESTIONS;
         may_ask.then(|| self.since + Nanos(self.patience.0 << self.questions))
     }
 
-    /// It does.
+    /// The node asks.
     pub fn asks(&mut self) {
         self.questions += 1;
     }
 }
 
-/// What one node has said by MPI, and says again by multicast.
+/// The words that a node has said by MPI, to be said again by multicast if asked for.
 #[derive(Debug, Default)]
 pub struct Said {
-    /// The broadcasts of its dones, and when; the last one is the last.
+    /// The broadcasts of the node's dones, each with the time; the newest last.
     dones: VecDeque<(u64, Nanos)>,
-    /// In the broadcast in progress.
+    /// The time of the node's "arrived" in the broadcast in progress.
     arrived_at: Option<Nanos>,
     answers: u32,
     done_is_due: Option<u64>,
@@ -107,7 +113,7 @@ impl Said {
         (self.done_is_due, self.arrived_is_due) = (None, false);
     }
 
-    /// "Done" by MPI.
+    /// The node says "done" by MPI.
     pub fn done(&mut self, operation: u64, now: Nanos) {
         if self.dones.len() == MAX_DONES {
             self.dones.pop_front();
@@ -115,7 +121,7 @@ impl Said {
         self.dones.push_back((operation, now));
     }
 
-    /// "Arrived" by MPI.
+    /// The node says "arrived" by MPI.
     pub fn arrived(&mut self, now: Nanos) {
         self.arrived_at = Some(now);
     }
@@ -144,17 +150,17 @@ impl Said {
         may
     }
 
-    /// Something is to be said again.
+    /// True if a word is to be said again.
     pub fn is_due(&self) -> bool {
         self.arrived_is_due || self.done_is_due.is_some()
     }
 
-    /// "Arrived" goes out, once.
+    /// Takes an "arrived" that is due; true once.
     pub fn take_arrived(&mut self) -> bool {
         std::mem::take(&mut self.arrived_is_due)
     }
 
-    /// "Done" of this broadcast goes out.
+    /// Takes the broadcast of a "done" that is due.
     pub fn take_done(&mut self) -> Option<u64> {
         self.done_is_due.take()
     }

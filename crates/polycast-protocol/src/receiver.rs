@@ -15,40 +15,41 @@ use super::parity::{Class, Parities};
 /// A datagram counts as lost when this many later ones have arrived before it.
 const MAX_REORDERED: u32 = 3;
 
-/// What a fragment was.
+/// The result of taking a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Seen for the first time; it has been written.
+    /// A fragment seen for the first time; it has been written.
     New,
-    /// Seen before.
+    /// A fragment seen before.
     Again,
-    /// Of another size, or behind the end: its sender has another message in mind.
+    /// A fragment of another size, or behind the end: its sender has another message in mind.
     Mismatch,
 }
 
-/// One message on its way in.
+/// A message on its way in.
 #[derive(Debug)]
 pub struct Receiver {
     cut: Fragmentation,
     seen: FixedBitSet,
     absent: u32,
     prefix: u32,
-    /// One more than the last fragment that came by multicast.
+    /// The end of what came by multicast: one more than the highest fragment, the message's last
+    /// one left out.
     multicast_end: u32,
-    /// Nothing more comes by multicast.
+    /// True if nothing more comes by multicast.
     is_over: bool,
     parities: Parities,
 }
 
 impl Receiver {
-    /// Nothing has been seen; or everything, for the root.
+    /// A receiver that has seen nothing; or, for the root, everything.
     pub fn new(cut: Fragmentation, has_all: bool) -> Receiver {
         let (seen, parities) = Default::default();
         Receiver { cut, seen, absent: 0, prefix: 0, multicast_end: 0, is_over: false, parities }
             .renewed(cut, has_all)
     }
 
-    /// Another message takes its memory.
+    /// A receiver of another message, in the memory of this one.
     pub fn renewed(mut self, cut: Fragmentation, has_all: bool) -> Receiver {
         self.seen.clear();
         self.seen.grow(cut.fragments() as usize);
@@ -85,7 +86,7 @@ impl Receiver {
         }
     }
 
-    /// The root has sent everything.
+    /// Notes that the root has sent everything.
     pub fn saw_end(&mut self) {
         self.is_over = true;
     }
@@ -111,37 +112,38 @@ impl Receiver {
         restored
     }
 
-    /// Nothing is absent.
+    /// True if no fragment is absent.
     pub fn is_complete(&self) -> bool {
         self.absent == 0
     }
 
-    /// So many bytes are there from the beginning on.
+    /// The number of bytes that are there from the beginning on.
     pub fn prefix_bytes(&self) -> u64 {
         (u64::from(self.prefix) * u64::from(self.cut.payload_bytes())).min(self.cut.message_bytes())
     }
 
-    /// Whether this one is there.
+    /// True if the fragment is there.
     pub fn has(&self, fragment: u32) -> bool {
         self.seen.contains(fragment as usize)
     }
 
-    /// Absent fragments below it have been lost.
+    /// The fragment below which absent ones have been lost.
     pub fn horizon(&self) -> u32 {
         if self.is_over { self.cut.fragments() } else { self.multicast_end.saturating_sub(MAX_REORDERED) }
     }
 
-    /// One more than the last fragment that came by multicast.
+    /// The end of what came by multicast: one more than the highest fragment, the message's last
+    /// one left out.
     pub fn multicast_end(&self) -> u32 {
         self.multicast_end
     }
 
-    /// The multicast is over, as far as this node knows.
+    /// True if the multicast is over, as far as this node knows.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// All absent fragments, lost or not: quick, however long the message is.
+    /// All absent fragments, lost or not; quick, however long the message is.
     pub fn all_absent(&self) -> impl Iterator<Item = u32> {
         absent_of(&self.seen, self.cut.fragments())
     }

@@ -37,17 +37,18 @@ use super::receiver::Receiver;
 use super::spec::Form;
 use polycast_units::Nanos;
 
-/// How long a node that knows that multicast is over waits for its successor's "done" before it tells it.
+/// The time that a node that knows that multicast is over waits for its successor's "done" before
+/// it tells the successor.
 const END_PATIENCE: Nanos = Nanos::from_micros(2000);
 
-/// While an answer is outstanding, another request is sent only for this many new losses.
+/// The new losses that are worth another request while an answer is outstanding.
 const LOSSES_WORTH_A_REQUEST: usize = 8;
 
-/// What one node does for its neighbours in one broadcast.
+/// A node's duties to its neighbours in the ring in one broadcast.
 #[derive(Debug)]
 pub struct RingRepair {
     form: Form,
-    /// That the successor may ask for are below.
+    /// Fragments that the successor may ask for are below this one.
     fragments: u32,
     has_predecessor: bool,
     has_successor: bool,
@@ -60,18 +61,19 @@ pub struct RingRepair {
     looked_below: u32,
     /// Fragments that have been asked for; `outstanding` of them have not arrived.
     asked: FixedBitSet,
-    /// Of the next message.
+    /// The runs of the next message.
     runs: Vec<Run>,
     outstanding: u32,
     has_said_done: bool,
     successor_is_done: bool,
-    /// When the successor is told that multicast is over.
+    /// The time at which the successor is told that multicast is over.
     end_at: Option<Nanos>,
     has_sent_end: bool,
 }
 
 impl RingRepair {
-    /// The place of a node at `position` from the root, in a ring of `nodes`. The memory of the broadcast `before` is used again.
+    /// The duties of a node at `position` from the root, in a ring of `nodes`. The memory of the
+    /// broadcast `before` is used again.
     pub fn new(
         form: Form,
         cut: Fragmentation,
@@ -163,12 +165,12 @@ impl RingRepair {
         &self.runs
     }
 
-    /// Whether [`RingRepair::forward`] has something.
+    /// True if [`RingRepair::forward`] has something to send.
     pub fn has_to_forward(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether there is something to ask the predecessor for now: [`RingRepair::runs`].
+    /// True if there is something to ask the predecessor for now: [`RingRepair::runs`].
     pub fn requests(&mut self, receiver: &Receiver) -> bool {
         self.runs.clear();
         if self.form == Form::Push || !self.has_predecessor {
@@ -197,48 +199,49 @@ impl RingRepair {
         !self.runs.is_empty()
     }
 
-    /// Something that this node has asked for has not come.
+    /// True if fragments that this node has asked for have not come.
     pub fn is_owed(&self) -> bool {
         self.outstanding > 0
     }
 
-    /// Of the next message.
+    /// The runs of fragments of the next message.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// Whether it is time to tell the predecessor that everything is here; true once.
+    /// True if it is time to tell the predecessor that everything is here; true once.
     pub fn says_done(&mut self, receiver: &Receiver) -> bool {
         receiver.is_complete() && !std::mem::replace(&mut self.has_said_done, receiver.is_complete())
     }
 
-    /// Nothing but the successor's "done" keeps this node in the broadcast.
+    /// True if nothing but the successor's "done" keeps this node in the broadcast.
     pub fn awaits_done(&self) -> bool {
         self.has_said_done && !self.successor_is_done && self.ready.is_empty()
     }
 
-    /// This node will not get everything. True if it still has to send "done" to its predecessor, which waits for it.
+    /// Gives up: the node will not get everything. True if it still has to send "done" to its
+    /// predecessor, which waits for that.
     pub fn gives_up(&mut self) -> bool {
         !std::mem::replace(&mut self.has_said_done, true)
     }
 
-    /// Whether it is time to tell the successor that multicast is over; true once.
+    /// True if it is time to tell the successor that multicast is over; true once.
     pub fn says_end(&mut self, now: Nanos) -> bool {
         let is_time = !self.successor_is_done && self.end_at.is_some_and(|at| at <= now);
         is_time && !std::mem::replace(&mut self.has_sent_end, true)
     }
 
-    /// The successor may have to be told that multicast is over.
+    /// True if the successor may have to be told that multicast is over.
     pub fn owes_end(&self) -> bool {
         !self.has_sent_end && !self.successor_is_done
     }
 
-    /// When [`RingRepair::says_end`] may become true.
+    /// The time at which [`RingRepair::says_end`] may become true.
     pub fn deadline(&self) -> Option<Nanos> {
         self.end_at.filter(|_| self.owes_end())
     }
 
-    /// This node has sent all that its neighbours wait for.
+    /// True if this node has sent all that its neighbours wait for.
     pub fn is_settled(&self) -> bool {
         self.has_said_done && self.successor_is_done && self.ready.is_empty()
     }

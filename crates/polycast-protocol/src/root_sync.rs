@@ -18,22 +18,22 @@ use std::str::FromStr;
 
 use polycast_units::Nanos;
 
-/// How the root waits.
+/// The methods by which the root waits for receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RootSync {
-    /// Not at all.
+    /// The root begins at once.
     None,
-    /// A fixed time.
+    /// The root waits for a fixed time.
     Delay(Nanos),
-    /// For one receiver.
+    /// The root waits for one receiver.
     Random,
-    /// For one receiver where that has helped.
+    /// The root waits for one receiver where that has helped.
     #[default]
     Adaptive,
 }
 
 impl RootSync {
-    /// Whether a receiver is drawn, who says that it has called.
+    /// True if a receiver is drawn, which says that it has called.
     pub fn draws_a_receiver(self) -> bool {
         matches!(self, RootSync::Random | RootSync::Adaptive)
     }
@@ -77,8 +77,8 @@ pub(super) fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What a receiver has seen since its last report: fragments in all, and those that multicast did not bring; of
-/// broadcasts whose root had not waited, and of those whose root had.
+/// The fragments that a receiver has seen since its last report, and those that multicast did not
+/// bring; of broadcasts whose root had not waited, and of those whose root had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceptionReport {
     /// Fragments of the broadcasts.
@@ -88,10 +88,10 @@ pub struct ReceptionReport {
 }
 
 impl ReceptionReport {
-    /// Length of its encoding.
+    /// Bytes of an encoded report.
     pub const BYTES: usize = 16;
 
-    /// A broadcast is over.
+    /// Adds a broadcast that is over.
     pub fn add(&mut self, root_waited: bool, fragments: u32, repaired: u32) {
         let kind = usize::from(root_waited);
         self.seen[kind] = self.seen[kind].saturating_add(fragments);
@@ -112,26 +112,28 @@ impl ReceptionReport {
     }
 }
 
-/// What this node, as a root, has learned from reports.
+/// A node's experience as a root, from the reports of receivers.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
-    /// Fragments, without and with waiting; sums that forget.
+    /// Fragments of broadcasts without and with waiting; sums that forget.
     seen: [f64; 2],
-    /// Those of them that had to be repaired.
+    /// Fragments of these that had to be repaired.
     repaired: [f64; 2],
 }
 
-/// What each report leaves of those before it.
+/// The part of older reports that each report leaves.
 const KEPT: f64 = 0.75;
-/// A report of more fragments weighs as much as one of so many: a long broadcast is forgotten within some dozen short ones.
+/// The weight of a report in fragments is at most this: a long broadcast is forgotten within some
+/// dozen short ones.
 const MOST_FRAGMENTS: f64 = 1024.0;
-/// Waiting costs a message's time in each broadcast; it has to spare this part of the fragments at least.
+/// The part of the fragments that waiting has to spare at least: it costs a message's time in each
+/// broadcast.
 const WORTH_WAITING: f64 = 0.02;
 /// The other way is tried in one of this many broadcasts.
 const TRIES: u64 = 32;
 
 impl Learned {
-    /// A receiver reports.
+    /// Learns from the report of a receiver.
     pub fn learn(&mut self, report: &ReceptionReport) {
         for kind in 0..2 {
             if report.seen[kind] > 0 {
@@ -144,7 +146,7 @@ impl Learned {
         }
     }
 
-    /// Whether the root of this broadcast waits for the drawn receiver.
+    /// True if the root of this broadcast waits for the drawn receiver.
     pub fn waits(&self, operation: u64) -> bool {
         let part =
             |kind: usize| if self.seen[kind] > 0.0 { self.repaired[kind] / self.seen[kind] } else { 0.0 };

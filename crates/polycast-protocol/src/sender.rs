@@ -31,14 +31,14 @@ pub struct Sender {
     next_fragment: u32,
     has_sent_last: bool,
     again: VecDeque<u32>,
-    /// How many there are, and how many of them have been sent.
+    /// The number of parities, and of those that have been sent.
     parities: u32,
     next_parity: u32,
     end_is_due: bool,
 }
 
 impl Sender {
-    /// Nothing has been sent, and everything is there.
+    /// A sender that has sent nothing, of a message that is there in full.
     pub fn new(cut: Fragmentation, spec: Multicast) -> Sender {
         Sender {
             cut,
@@ -52,36 +52,38 @@ impl Sender {
         }
     }
 
-    /// Losses are seen: what is pulled gets as many parities as it is worth, if it is not too late for that.
+    /// Losses are seen: a pulled message gets as many parities as it is worth, unless the first has
+    /// been sent already.
     pub fn protect(&mut self) {
         if self.end_is_due && self.next_parity == 0 {
             self.parities = self.parities.max(classes_for(self.cut));
         }
     }
 
-    /// So many bytes of the message are there, from the beginning on: no more is sent before it is said again.
+    /// Only the first `bytes` bytes of the message are there: no more is sent before the next call.
     pub fn limit(&mut self, bytes: u64) {
         self.there = self.cut.whole_fragments(bytes);
     }
 
-    /// All of the message is there.
+    /// True if all of the message is there.
     pub fn has_all(&self) -> bool {
         self.there == self.cut.fragments()
     }
 
-    /// Something is left to send that is there.
+    /// True if something is left to send that is there.
     pub fn can_send(&self) -> bool {
         let can_go_on =
             if self.has_sent_all() { !self.is_through() } else { self.next_fragment < self.there };
         can_go_on || self.again.front().is_some_and(|fragment| *fragment < self.there)
     }
 
-    /// The successor missed this one: others may have, too.
+    /// The successor missed this fragment, so it is multicast again: others may have missed it,
+    /// too.
     pub fn send_again(&mut self, fragment: u32) {
         self.again.push_back(fragment);
     }
 
-    /// Nothing is left to send.
+    /// True if nothing is left to send.
     pub fn is_through(&self) -> bool {
         self.has_sent_all() && self.again.is_empty() && self.next_parity == self.parities && !self.end_is_due
     }
@@ -90,7 +92,7 @@ impl Sender {
         self.next_fragment + u32::from(self.has_sent_last) == self.cut.fragments()
     }
 
-    /// Whether it is the last fragment's turn, as datagram `count` of a batch of at most `most`.
+    /// True if it is the last fragment's turn, as datagram `count` of a batch of at most `most`.
     fn is_turn_of_last(&self, count: u32, most: u32) -> bool {
         let last = self.cut.fragments() - 1;
         let is_short =
@@ -105,8 +107,8 @@ impl Sender {
             && self.next_fragment == turn
     }
 
-    /// Appends at most `most` datagrams, all of one size but for the last, and returns how many. `like` gives what is the
-    /// same in all headers; `own_parity` is memory.
+    /// Appends at most `most` datagrams, all of one size but for the last, and returns their
+    /// number. `like` gives what is the same in all headers; `own_parity` is memory.
     pub fn batch(
         &mut self,
         most: u32,

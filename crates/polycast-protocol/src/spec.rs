@@ -1,6 +1,6 @@
 use super::root_sync::RootSync;
 
-/// What the ring does beside the multicast.
+/// The two forms of multicast, by what the ring does beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// Every node forwards every fragment at once: nobody waits for anybody, and everything travels twice.
@@ -12,17 +12,17 @@ pub enum Form {
 /// A multicast broadcast with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Multicast {
-    /// What the ring does.
+    /// The form: what the ring does.
     pub form: Form,
-    /// How the root waits for receivers.
+    /// The method by which the root waits for receivers.
     pub sync: RootSync,
-    /// One more datagram, from which a receiver restores any one that it misses. Where thousands receive, somebody always
-    /// misses one.
+    /// True for one more datagram, from which a receiver restores any fragment that alone it
+    /// misses. Where thousands receive, some node always misses one.
     pub parity: bool,
 }
 
 impl From<Form> for Multicast {
-    /// In its simplest way.
+    /// The form with the default root synchronisation and no parity.
     fn from(form: Form) -> Multicast {
         Multicast { form, sync: RootSync::default(), parity: false }
     }

@@ -27,8 +27,8 @@ use zeroize::Zeroizing;
 /// The length of a key in bytes: H, then E, each of 16 random bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// The secret of a group: who holds it can write datagrams that the group accepts. All clones are one, which is wiped from memory when the
-/// last is dropped.
+/// The secret of a group: whoever holds it can write datagrams that the group accepts. All clones
+/// share one copy, which is wiped from memory when the last clone is dropped.
 #[derive(Clone)]
 pub struct Key(Arc<Apart>);
 
@@ -69,7 +69,7 @@ impl Apart {
 
 struct Secret {
     bytes: Zeroizing<[u8; KEY_BYTES]>,
-    /// Both are expanded once: the powers of H, the round keys of E.
+    /// Hash and cipher, both expanded once: the powers of H, the round keys of E.
     hash: Polyval,
     cipher: Aes128Enc,
 }
@@ -91,7 +91,7 @@ impl Key {
         self.0.secret().bytes.clone()
     }
 
-    /// Where it lies: a page of 4 KiB, and its length.
+    /// The memory of the secret: the address of a page of 4 KiB, and its length in bytes.
     pub fn memory(&self) -> (*const u8, usize) {
         let secret = (&raw const *self.0.secret()).cast::<u8>();
         (secret.wrapping_byte_sub(secret.addr() % PAGE_BYTES), PAGE_BYTES)
@@ -126,7 +126,7 @@ impl Key {
 }
 
 impl fmt::Debug for Key {
-    /// Without the key: it must not get into a log.
+    /// Writes no part of the key, which must not get into a log.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Key(…)")
     }

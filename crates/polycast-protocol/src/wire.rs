@@ -15,12 +15,13 @@ use super::tag::Key;
 /// Bytes in front of the payload.
 pub const HEADER_BYTES: usize = 32;
 const TAG_AT: usize = 24;
-/// Where the job's four bytes begin: who looks for them there can tell strangers' datagrams before anything else.
+/// The offset of the job's four bytes, for programs that tell strangers' datagrams apart before
+/// anything else.
 pub const JOB_AT: usize = 4;
-/// Of the datagrams; the first byte of each.
+/// The version of the datagrams; the first byte of each.
 pub const VERSION: u8 = 1;
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A fragment of the message.
@@ -30,7 +31,8 @@ pub enum Kind {
     /// The exclusive or of all fragments, or with [`FLAG_CLASS`] of some, each filled up with zeroes; `fragment` is the
     /// message's length in 32 bits.
     Parity,
-    /// Does multicast work between these nodes? `fragment` is the sender's node, `operation` the round.
+    /// A test whether multicast works between these nodes; `fragment` is the sender's node,
+    /// `operation` the round.
     Probe,
     /// A node misses what the payload says, as runs; `fragment` is its number.
     Request,
@@ -43,33 +45,33 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Nodes tell each other, beside the root's multicast.
+    /// True for kinds that nodes tell each other, beside the root's multicast.
     pub fn is_of_repairs(self) -> bool {
         matches!(self, Kind::Request | Kind::Done | Kind::Question | Kind::Arrived)
     }
 }
 
-/// Sent a second time, because the root's successor missed it.
+/// Flag: a fragment is sent a second time, because the root's successor missed it.
 pub const FLAG_AGAIN: u16 = 1;
-/// The root had waited for a receiver before it began (root synchronisation).
+/// Flag: the root had waited for a receiver before it began (root synchronisation).
 pub const FLAG_WAITED: u16 = 2;
-/// Some node does not hear multicast any more: the ranks are to leave it.
+/// Flag: a node does not hear multicast any more, so the ranks are to leave it.
 pub const FLAG_LEAVE: u16 = 4;
-/// Not from the root on its own account: an answer to a request.
+/// Flag: an answer to a request, not from the root on its own account.
 pub const FLAG_ANSWER: u16 = 8;
-/// Who asks need not be told that everything has been sent.
+/// Flag of a request: the node that asks need not be told that everything has been sent.
 pub const FLAG_KNOWS_END: u16 = 16;
-/// Who asks has asked before, and got no answer.
+/// Flag of a request: the node has asked before, and got no answer.
 pub const FLAG_REPEATED: u16 = 32;
-/// A parity of a class of fragments, whose number stands in bits 8 to 13.
+/// Flag: a parity of a class of fragments, whose index stands in bits 8 to 13.
 pub const FLAG_CLASS: u16 = 64;
 
-/// What stands in front of the payload, except for version and tag.
+/// The fields in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// The kind of the datagram.
     pub kind: Kind,
-    /// `FLAG_*`; unknown ones are ignored.
+    /// The flags, `FLAG_*`; unknown ones are ignored.
     pub flags: u16,
     /// The job, so that a stranger's datagram is dropped before its tag is computed.
     pub job: u32,
@@ -77,18 +79,19 @@ pub struct Header {
     pub communicator: u32,
     /// The broadcast within the communicator.
     pub operation: u64,
-    /// The part of the message.
+    /// The fragment of the message, or what the [`Kind`] says.
     pub fragment: u32,
 }
 
-/// Why a datagram was dropped.
+/// The reason why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reject {
     /// Shorter than a header.
     Short,
-    /// Of another job, or of something else that uses the same group.
+    /// A datagram of another job, or of something else that uses the same group.
     Foreign,
-    /// It names our job, but its tag is wrong: damaged on its way, or made by somebody without the key.
+    /// A datagram that names our job, but has a wrong tag: damaged on its way, or made by somebody
+    /// without the key.
     Forged,
     /// The tag is right, but this version does not know what it says.
     Unknown,
@@ -150,7 +153,7 @@ pub fn open<'a>(datagram: &'a [u8], job: u32, key: &Key) -> Result<(Header, &'a 
     Ok((header, payload))
 }
 
-/// `bytes` has at least 4 bytes behind `at`.
+/// Reads a little-endian number; `bytes` has at least 4 bytes behind `at`.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

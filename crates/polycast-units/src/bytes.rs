@@ -11,12 +11,14 @@ use super::written::{problem, split};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The size between two that is as many times the one as the other is it: their geometric mean.
+    /// The geometric mean of two sizes: the size that is as many times the smaller one as the
+    /// larger one is times it.
     pub fn geometric_mean(self, other: Bytes) -> f64 {
         (self.0 as f64 * other.0 as f64).sqrt()
     }
 
-    /// The first size that is nearer to the larger one than to this one, as a ratio. To 0 nothing else is near.
+    /// The first size that is nearer to the larger one than to this one, as a ratio. No other size
+    /// is near to 0.
     pub fn border(self, larger: Bytes) -> Bytes {
         let mean = self.geometric_mean(larger).ceil() as u64;
         Bytes(mean.max(self.0.saturating_add(1)))
@@ -31,7 +33,7 @@ pub struct ParseBytesError {
     problem: String,
 }
 
-/// As messages name them.
+/// The names of units, as error messages list them.
 const UNIT_NAMES: &str = "B, KiB, MiB, GiB, TiB, or decimal KB, MB, GB, TB";
 
 const UNITS: [(&str, u64); 14] = [

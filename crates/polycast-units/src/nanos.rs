@@ -9,12 +9,12 @@ use super::written::{problem, split};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Whole microseconds.
+    /// The time of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Nanos {
         Nanos(micros * 1000)
     }
 
-    /// How long `bytes` take on a link of this rate.
+    /// The time that `bytes` take on a link of this rate.
     pub fn on_link(bytes: usize, bits_per_second: u64) -> Nanos {
         let nanos = bytes as u128 * 8 * 1_000_000_000 / u128::from(bits_per_second.max(1));
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -38,7 +38,7 @@ impl Sub for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// In microseconds, the field's unit.
+    /// Writes the time in microseconds, the field's unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / 1000, self.0 % 1000);
         if part == 0 { write!(f, "{whole}us") } else { write!(f, "{whole}.{part:03}us") }
@@ -53,7 +53,7 @@ pub struct ParseNanosError {
     problem: String,
 }
 
-/// As messages name them.
+/// The names of units, as error messages list them.
 const UNIT_NAMES: &str = "ns, us, ms, s, min, h";
 
 const UNITS: [(&str, f64); 8] = [
@@ -73,7 +73,7 @@ const MAX_READ_NS: f64 = 86_400e9;
 impl FromStr for Nanos {
     type Err = ParseNanosError;
 
-    /// A number with its unit.
+    /// Reads a number with its unit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |problem: String| ParseNanosError { found: text.to_owned(), problem };
         let (number, unit) = split(text);

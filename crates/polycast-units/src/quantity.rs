@@ -84,7 +84,7 @@ fn unit_of(ns: f64) -> (&'static str, f64) {
     *UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0])
 }
 
-/// Behind the point, for three digits in all.
+/// The number of digits behind the point, for three digits in all.
 fn decimals(value: f64) -> usize {
     match value.abs() {
         99.95.. => 0,

@@ -5,7 +5,8 @@ use std::fmt;
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// This rank seen from `root`: the root becomes 0, the others follow in order around the ring.
+    /// The rank's position when the ring is counted from `root`: the root becomes 0, the others
+    /// follow in order.
     pub fn relative_to(self, root: Rank, size: u32) -> u32 {
         debug_assert!(self.0 < size && root.0 < size);
         if self.0 >= root.0 { self.0 - root.0 } else { size - root.0 + self.0 }
@@ -18,7 +19,7 @@ impl Rank {
         Rank(if position < until_wrap { root.0 + position } else { position - until_wrap })
     }
 
-    /// As an index into a list with one entry per rank.
+    /// The rank as an index into a list with one entry per rank.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -19,7 +19,7 @@ pub struct ParseRateError {
     problem: String,
 }
 
-/// As messages name them.
+/// The names of units, as error messages list them.
 const UNIT_NAMES: &str = "bit, kbit, mbit, gbit, or kb/s, mb/s, gb/s, in bits per second";
 
 /// Units of a rate, the largest first because that is the order in which they are tried when printing.
@@ -41,17 +41,17 @@ impl Rate {
         (Self::MIN.0..=Self::MAX.0).contains(&bits).then_some(Rate(bits))
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     pub fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long a byte takes at this rate, in nanoseconds.
+    /// The time that a byte takes at this rate, in nanoseconds.
     pub fn ns_per_byte(self) -> f64 {
         8e9 / self.0 as f64
     }
 
-    /// How many bytes this rate carries in `time`.
+    /// The number of bytes that this rate carries in `time`.
     pub fn bytes_in(self, time: Nanos) -> u64 {
         (u128::from(self.0) * u128::from(time.0) / 8_000_000_000) as u64
     }

@@ -1,7 +1,7 @@
 //! Statistics without assumptions about the distribution: times have tails, steps and several humps. The measurements, the
 //! tuner and the reports take theirs from here.
 
-/// An interval with its middle.
+/// An estimate of a median, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The sample median.
@@ -69,8 +69,9 @@ pub fn interval_positions(n: usize) -> Option<(usize, usize)> {
     (low > 0).then_some((low, n + 1 - low))
 }
 
-/// How many times faster `other` is than `reference`, from repetitions that were made next to each other:
-/// the median of the ratios of the pairs, with its interval by order statistics.
+/// The factor by which `other` is faster than `reference`, from pairs of repetitions that were made
+/// next to each other: the median of the ratios of the pairs, with its interval by order
+/// statistics.
 ///
 /// Paired, because what slows the machine down for a while slows both of a pair down; by order statistics and not by
 /// resampling, because the interval is then exact for any distribution and the same at every evaluation.

@@ -8,7 +8,8 @@ pub(super) fn split(text: &str) -> (&str, String) {
     (number, unit.trim().to_lowercase())
 }
 
-/// What is wrong with a number and its unit, for the end of a message; `units` are those that there are.
+/// A message on what is wrong with a number and its unit, for the end of a sentence; `units` lists
+/// the valid ones.
 pub(super) fn problem(text: &str, units: &str) -> String {
     let (number, unit) = split(text);
     match (number, unit.as_str()) {

@@ -12,19 +12,20 @@ use crate::topology::Placed;
 use crate::tree::{PlannedTree, Site};
 use crate::units::{Bytes, Nanos, Rank};
 
-/// What a broadcast costs, and why.
+/// The predicted cost of a broadcast, and its terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// From the call of the root to the end of the last rank, all ranks being there.
+    /// The time from the call of the root to the end of the last rank, all ranks being there.
     pub time: Nanos,
-    /// The part of it until the first segment has reached the rank that is last.
+    /// The part of the time until the first segment has reached the rank that is last. For a
+    /// scatter followed by an exchange, the time of the scatter.
     pub fill: Nanos,
-    /// The time between segments there; what remains is a multiple of it. Of a scatter the fill is the scatter, and the exchange
-    /// counts as one interval.
+    /// The time between segments at that rank; the time less the fill is a multiple of it. The
+    /// exchange after a scatter counts as one interval.
     pub interval: Nanos,
-    /// How many segments.
+    /// The number of segments.
     pub segments: u64,
-    /// What sets the interval; in an unsegmented broadcast the slowest hop.
+    /// The rank or link that sets the interval; in an unsegmented broadcast the slowest hop.
     pub bottleneck: Bottleneck,
 }
 
@@ -34,9 +35,9 @@ pub struct Predictor {
     root: Rank,
     sends: Sends,
     work: Work,
-    /// Of multicast, at each node by itself.
+    /// The probability that a node loses a multicast datagram, each node for itself.
     datagram_loss: f64,
-    /// As in a job.
+    /// Makes the trees, as in a job.
     trees: broadcast::Planner,
 }
 
@@ -48,13 +49,13 @@ const PREPARED_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 1
 pub struct Prepared(Form);
 
 enum Form {
-    /// One tree of messages, each of this share of the data.
+    /// A tree of messages, each of which carries this share of the data.
     Tree(Transfers, f64),
     ScatterExchange(ScatterExchange),
 }
 
 impl Predictor {
-    /// For ranks that have been placed.
+    /// A predictor for ranks that have been placed.
     ///
     /// # Panics
     /// If the root is not one of the ranks.
@@ -71,7 +72,8 @@ impl Predictor {
         }
     }
 
-    /// Of multicast's datagrams this part gets lost, at each node by itself; see [`super::Loss`].
+    /// Sets the part of multicast's datagrams that gets lost, at each node by itself; see
+    /// [`super::Loss`].
     pub fn loss(self, datagram_loss: f64) -> Predictor {
         Predictor { datagram_loss, ..self }
     }
@@ -80,17 +82,17 @@ impl Predictor {
         self.datagram_loss
     }
 
-    /// Another way in which a rank's sends share its port.
+    /// Sets the way in which a rank's sends share its port.
     pub fn sends(self, sends: Sends) -> Predictor {
         Predictor { sends, ..self }
     }
 
-    /// Other times of local work.
+    /// Sets the times of local work.
     pub fn work(self, work: Work) -> Predictor {
         Predictor { work, ..self }
     }
 
-    /// See [`Network::without_links`].
+    /// Leaves links out of the prediction; see [`Network::without_links`].
     pub fn without_links(self) -> Predictor {
         Predictor { network: self.network.without_links(), ..self }
     }
@@ -100,13 +102,14 @@ impl Predictor {
         &self.network
     }
 
-    /// The network, for those that look at links it has not met yet.
+    /// The network, mutable, for callers that look at links it has not met yet.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
     }
 
-    /// What lies between most ranks of different nodes that follow each other around the network, for messages between nodes are what
-    /// takes time; of two that are as common, the slower one. Of one node: what lies within it.
+    /// The class of link between most ranks of different nodes that follow each other around the
+    /// network, since messages between nodes are what takes time; of two that are as common, the
+    /// slower one. For ranks of one node the class within it.
     pub fn usual_class(&self) -> LinkClass {
         let ring = self.trees.site().ring();
         let mut hops = [0u32; 3];
@@ -120,29 +123,32 @@ impl Predictor {
         }
     }
 
-    /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if it is made for none.
+    /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if the
+    /// tree does not depend on any.
     pub fn made_for(&self, algorithm: &Algorithm, bytes: Bytes) -> Option<broadcast::Sent> {
         self.trees.made_for(algorithm, Call::broadcast(self.network.ranks(), self.root, bytes))
     }
 
-    /// Who has the data.
+    /// The rank that has the data.
     pub fn root(&self) -> Rank {
         self.root
     }
 
-    /// Puts an algorithm's messages on the network; its segments are of no account. What [depends](broadcast::Planner::is_by_size)
-    /// on the size of messages needs [`Predictor::prepare_for`].
+    /// Puts an algorithm's messages on the network; its segments are of no account. An algorithm
+    /// whose tree [depends](broadcast::Planner::is_by_size) on the size of messages needs
+    /// [`Predictor::prepare_for`].
     pub fn prepare(&mut self, algorithm: &Algorithm) -> Prepared {
         let (bytes, segment) = PREPARED_FOR;
         self.prepare_for(&Algorithm { segment, ..algorithm.whole() }, Bytes(bytes))
     }
 
-    /// Whether it is one for which every size has another tree.
+    /// True if the algorithm has another tree for every size.
     pub(super) fn is_by_size(&self, algorithm: &Algorithm) -> bool {
         self.trees.is_by_size(algorithm)
     }
 
-    /// The same for messages of this size, in these segments.
+    /// Puts an algorithm's messages on the network, for a message of `bytes` in the algorithm's
+    /// segments; its tree may depend on both.
     pub(super) fn prepare_for(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Prepared {
         Prepared(match algorithm.entry.form() {
             Kind::ScatterRing => self.exchange(Exchange::Ring),
@@ -157,7 +163,8 @@ impl Predictor {
         Prepared(Form::Tree(Transfers::new(&mut self.network, tree.root(), self.sends, children), 1.0))
     }
 
-    /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Predictor::prepare`] it once.
+    /// The cost of a broadcast of `bytes` by `algorithm`. To ask for several sizes,
+    /// [`Predictor::prepare`] it once.
     pub fn cost(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Cost {
         let segment = algorithm.segment.map(|segment| segment.get());
         let prepared = if self.is_by_size(algorithm) {
@@ -168,8 +175,8 @@ impl Predictor {
         prepared.cost(self, bytes, segment)
     }
 
-    /// What a call of any collective takes by `algorithm`, which serves it, its messages followed one by one; `None` if they are too
-    /// many. See [`list_schedule`].
+    /// The time of a call of any collective by `algorithm`, which must serve it: its messages are
+    /// followed one by one, see [`list_schedule`]. `None` if they are too many.
     pub fn follow(&mut self, algorithm: &Algorithm, collective: Collective, bytes: Bytes) -> Option<Nanos> {
         let mut left = MAX_STEPS;
         // Those of thousands of ranks take gigabytes: no more are made once there are too many steps.
@@ -181,7 +188,7 @@ impl Predictor {
         list_schedule(&mut self.network, self.sends, self.work, schedules)
     }
 
-    /// What each rank does.
+    /// The schedules of all ranks, by rank.
     fn schedules(
         &mut self,
         algorithm: &Algorithm,
@@ -209,7 +216,8 @@ impl Predictor {
         Form::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
     }
 
-    /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
+    /// Makes a tree from the schedules that the ranks would run: a rank that sends on what it
+    /// receives on a lane is the parent there.
     fn tree(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Transfers {
         // None at all would have no messages.
         let schedules = self.schedules(algorithm, Collective::Broadcast, bytes.max(Bytes(2)));
@@ -220,7 +228,8 @@ impl Predictor {
     }
 }
 
-/// Who is sent what `rank` receives on `lane` (or has from the beginning, without one), and on which of its lanes.
+/// The children of a rank in the tree of its lane: each rank that is sent what `rank` receives on
+/// `lane` (or has from the beginning, without a lane), with the lane that it receives on.
 fn children(
     schedules: &[Box<dyn Schedule>],
     rank: Rank,
@@ -241,7 +250,8 @@ fn children(
 }
 
 impl Prepared {
-    /// What `bytes` take in segments of at most `segment` bytes, or whole. `predictor` is the one that prepared this.
+    /// The cost of a broadcast of `bytes` in segments of at most `segment` bytes, or whole.
+    /// `predictor` is the one that prepared the algorithm.
     pub fn cost(&self, predictor: &Predictor, bytes: Bytes, segment: Option<u64>) -> Cost {
         let longest = segment.unwrap_or(u64::MAX).min(self.share_of(bytes)).max(1);
         let stream = if longest < self.share_of(bytes) { Stream::Segments } else { Stream::Single };
@@ -249,7 +259,8 @@ impl Prepared {
         SegmentedCost { is_whole, ..self.segmented_for(predictor, longest, stream) }.cost(bytes)
     }
 
-    /// The algorithm in segments of at most `segment` bytes: what all sizes have in common.
+    /// The algorithm in segments of at most `segment` bytes: the part of the prediction that all
+    /// sizes have in common.
     pub fn segmented<'a>(&'a self, predictor: &'a Predictor, segment: u64) -> SegmentedCost<'a> {
         self.segmented_for(predictor, segment, Stream::Segments)
     }
@@ -267,7 +278,7 @@ impl Prepared {
         SegmentedCost { prepared: self, predictor, segment, is_whole: false, pipeline }
     }
 
-    /// How many bytes a message of the tree carries if nothing is cut.
+    /// The number of bytes that a message of the tree carries if nothing is cut.
     fn share_of(&self, bytes: Bytes) -> u64 {
         match &self.0 {
             Form::Tree(_, share) => (bytes.0 as f64 * share).ceil() as u64,
@@ -286,7 +297,7 @@ pub struct SegmentedCost<'a> {
 }
 
 impl SegmentedCost<'_> {
-    /// What `bytes`, more than one segment, take.
+    /// The cost of a broadcast of `bytes`, which is more than one segment.
     pub fn cost(&self, bytes: Bytes) -> Cost {
         if let Form::ScatterExchange(both) = &self.prepared.0 {
             let segment = (!self.is_whole).then_some(self.segment);

@@ -5,19 +5,20 @@ use crate::algorithm::{Algorithm, SEGMENTS};
 use crate::collective::Collective;
 use crate::units::{Bytes, Nanos};
 
-/// An algorithm and what it is predicted to take.
+/// An algorithm and its predicted time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
-    /// What serves the broadcast, with the best segment size.
+    /// The algorithm, with the best segment size.
     pub algorithm: Algorithm,
-    /// From the call of the root to the end of the last rank.
+    /// The time from the call of the root to the end of the last rank.
     pub time: Nanos,
-    /// How that comes about; multicast has no terms.
+    /// The terms of the time; a multicast has none, nor has a call that was followed message by
+    /// message.
     pub cost: Option<Cost>,
 }
 
 impl Predicted {
-    /// What an algorithm takes with these very parameters; a multicast with the predictor's loss.
+    /// Predicts an algorithm with these very parameters; a multicast with the predictor's loss.
     pub fn of(predictor: &mut Predictor, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
         if let Some(multicast) = algorithm.multicast() {
             let (root, loss) = (predictor.root(), predictor.datagram_loss());
@@ -28,8 +29,9 @@ impl Predicted {
         Predicted { algorithm: *algorithm, time: cost.time, cost: Some(cost) }
     }
 
-    /// The same of any collective: broadcasts as above, everything else and what goes on two levels [followed](Predictor::follow) message by
-    /// message; `None` if they are too many.
+    /// Predicts an algorithm of any collective. Broadcasts between nodes go by [`Predicted::of`];
+    /// other collectives, and what shares memory on a node, are [followed](Predictor::follow)
+    /// message by message. `None` if the messages are too many.
     pub fn of_call(
         predictor: &mut Predictor,
         algorithm: &Algorithm,
@@ -49,7 +51,8 @@ impl Predicted {
 pub struct Comparison {
     /// Bytes of the broadcast.
     pub bytes: Bytes,
-    /// One entry per candidate. Of equally fast ones that which was named first comes first.
+    /// The prediction for each candidate, the fastest first; equally fast ones in the order in
+    /// which they were named.
     pub predicted: Vec<Predicted>,
 }
 
@@ -70,7 +73,7 @@ pub fn compare(predictor: &mut Predictor, algorithms: &[Algorithm], sizes: &[Byt
     comparisons
 }
 
-/// By size, the algorithm whole or with its best segment size.
+/// For each size the algorithm, whole or with its best segment size.
 fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Bytes]) -> Vec<Predicted> {
     let is_by_size = predictor.is_by_size(algorithm);
     let mut prepared = predictor.prepare(algorithm);
@@ -99,8 +102,8 @@ fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Byte
     best
 }
 
-/// What is fastest for which sizes: the first size of each interval, the algorithm, and its time at the size within the
-/// interval that was compared first. `comparisons` are by rising sizes.
+/// The intervals of sizes with the fastest algorithm of each: the first size, the algorithm, and
+/// its time at the smallest size compared within the interval. `comparisons` are by rising sizes.
 pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Algorithm, Nanos)> {
     let mut intervals: Vec<(Bytes, Algorithm, Nanos)> = Vec::new();
     for (first, comparison) in borders(comparisons) {
@@ -112,8 +115,8 @@ pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Algorithm, Nanos)> {
     intervals
 }
 
-/// Each comparison and the first size that is nearer to its own than to the one before, as a ratio: their geometric mean. They are by
-/// rising sizes.
+/// Each comparison with the size from which on it holds: the first that is nearer to its own size
+/// than to the one before, as a ratio (their geometric mean). `comparisons` are by rising sizes.
 pub fn borders(comparisons: &[Comparison]) -> impl Iterator<Item = (Bytes, &Comparison)> {
     let between = comparisons.windows(2).map(|two| two[0].bytes.border(two[1].bytes));
     std::iter::once(Bytes(0)).chain(between).zip(comparisons)

@@ -9,7 +9,8 @@ use crate::units::{Bytes, Nanos};
 /// The algorithms that the papers have formulas for.
 pub const ALGORITHMS: [&str; 5] = ["flat", "chain", "binary", "binomial", "opt-tree"];
 
-/// How long a broadcast to hosts on one switch takes, in nanoseconds, by the papers' formulas; `None` where a paper has none.
+/// Times of a broadcast to hosts on one switch by the papers' formulas, in nanoseconds; `None`
+/// where a paper has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClosedForms {
     /// Hockney's model: `(X + H - 1) * D * T(s)` down a tree of height H and degree D in X segments of s bytes, `ceil(log2 P) * T`
@@ -24,7 +25,8 @@ pub struct ClosedForms {
 }
 
 impl ClosedForms {
-    /// Of one of [`ALGORITHMS`], for `bytes` to `ranks` ranks, at least 2, whole or in segments.
+    /// The times of one of [`ALGORITHMS`], for `bytes` to `ranks` ranks, at least 2, whole or in
+    /// segments.
     pub fn of(
         algorithm: &str,
         class: &ClassParameters,
@@ -83,19 +85,21 @@ impl ClosedForms {
     }
 }
 
-/// What Hockney's model counts of a collective other than the broadcast, whole and between hosts on one switch (Thakur et al. 2005, §3 and §4).
+/// The terms of Hockney's model for a collective other than the broadcast, whole and between hosts
+/// on one switch (Thakur et al. 2005, §3 and §4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stages {
-    /// Messages that follow each other.
+    /// The number of messages that follow each other.
     rounds: f64,
-    /// What they carry in all, as a multiple of the [bytes of the call](crate::collective::Call::bytes).
+    /// The bytes that these messages carry in all, as a multiple of the [bytes of the
+    /// call](crate::collective::Call::bytes).
     carried: f64,
-    /// What is combined on the way, as such a multiple.
+    /// The bytes that are combined on the way, as a multiple of the bytes of the call.
     combined: f64,
 }
 
 impl Stages {
-    /// Of an algorithm for at least 2 ranks; `None` where the paper has no formula.
+    /// The terms of an algorithm for at least 2 ranks; `None` where the paper has no formula.
     pub fn of(collective: Collective, algorithm: &str, ranks: u32) -> Option<Stages> {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Gather, Reduce, Scatter};
         let (log, others) = (f64::from(ceil_log2(ranks.into())), f64::from(ranks - 1));
@@ -116,14 +120,15 @@ impl Stages {
         Some(Stages { rounds, carried, combined })
     }
 
-    /// What that takes, in nanoseconds, where combining takes `gamma_ns` per byte.
+    /// The time of a call in nanoseconds, where combining takes `gamma_ns` per byte.
     pub fn ns(&self, hockney: &Hockney, gamma_ns: f64, bytes: Bytes) -> f64 {
         let per_byte_ns = self.carried * hockney.beta_ns + self.combined * gamma_ns;
         self.rounds * hockney.alpha_ns + bytes.0 as f64 * per_byte_ns
     }
 }
 
-/// More than a tenth of the time of a long message is start-up where segments are shorter.
+/// A segment counts as efficient if its time per byte exceeds that of the largest messages by at
+/// most this part, which is start-up.
 const START_UP_SHARE: f64 = 0.1;
 
 /// The smallest measured size from which on a stream of segments takes at most a tenth longer than one of the largest messages
@@ -167,8 +172,9 @@ fn coefficients_ns(
     a * class.latency.at(segment) + b * gap_ns + interval * further * gap_ns
 }
 
-/// A and B of the receiver with the largest `A * L + B * g` (Patarasuk et al. 2008, Figure 8): a first child counts as (1, 1), a second
-/// as (1, 2) and so on, summed over the way from node 0. `children` lists each node's, which have higher numbers.
+/// A and B of the receiver with the largest `A * L + B * g` (Patarasuk et al. 2008, Figure 8): a
+/// first child counts as (1, 1), a second as (1, 2) and so on, summed over the way from node 0.
+/// `children` lists the children of each node, which have higher numbers than the node.
 pub fn farthest(children: &[Vec<usize>], latency_ns: f64, gap_ns: f64) -> [u32; 2] {
     let mut sums = vec![[0u32, 0]; children.len()];
     for node in 0..children.len() {

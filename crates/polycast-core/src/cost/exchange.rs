@@ -18,7 +18,7 @@ use crate::units::Rank;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-/// Which of the two.
+/// The two kinds of exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
     Ring,
@@ -29,7 +29,7 @@ pub(super) enum Exchange {
 struct Round {
     /// Hops of a message of this round that follow each other.
     hops: Vec<(Rank, Rank)>,
-    /// By link, how many messages use it.
+    /// The number of messages that use each link.
     messages_on: Vec<u32>,
 }
 
@@ -38,9 +38,10 @@ pub(super) struct ScatterExchange {
     kind: Exchange,
     /// The ranks by position, the root first; in the doubling those beyond the largest power of two stand last.
     rank_at: Vec<Rank>,
-    /// One for the ring, one for each round of doubling.
+    /// The rounds of the exchange: a single one for the ring, log2 P for the doubling.
     rounds: Vec<Round>,
-    /// In the doubling, all data to the ranks beyond the largest power of two.
+    /// The messages of the doubling that bring all data to the ranks beyond the largest power of
+    /// two.
     feeding: Round,
 }
 
@@ -75,13 +76,13 @@ impl ScatterExchange {
         ScatterExchange { kind, rank_at, rounds, feeding }
     }
 
-    /// How many blocks the data is cut into.
+    /// The number of blocks that the data is cut into.
     fn blocks(&self) -> u64 {
         let ranks = self.rank_at.len() as u64;
         if self.kind == Exchange::Ring { ranks } else { 1 << ranks.ilog2() }
     }
 
-    /// What a broadcast of `bytes` takes in messages of at most `segment` bytes.
+    /// The times of a broadcast of `bytes` in messages of at most `segment` bytes.
     pub fn cost(&self, network: &Network, sends: Sends, bytes: u64, segment: Option<u64>) -> Halves {
         let block = bytes.div_ceil(self.blocks());
         let scatter_ns = self.scatter_ns(network, sends, block);
@@ -107,8 +108,9 @@ impl ScatterExchange {
         Halves { scatter_ns, exchange_ns, bottleneck: slowest.1 }
     }
 
-    /// When the scatter's last blocks have come. In segments it takes no less: those of all children and of the exchange take
-    /// turns, so that the last ones come late to all.
+    /// The time in nanoseconds until the scatter's last blocks have come. A scatter in segments
+    /// takes no less: the segments of all children and of the exchange take turns, so that the last
+    /// ones come late to all.
     fn scatter_ns(&self, network: &Network, sends: Sends, block: u64) -> f64 {
         let positions = self.blocks() as u32;
         // Few different numbers of blocks occur.
@@ -148,7 +150,8 @@ impl ScatterExchange {
     }
 }
 
-/// Who sends to whom in a round of recursive doubling, as positions; see `algorithm::broadcast::scatter_doubling`.
+/// The messages of a round of recursive doubling, as positions of sender and receiver; see
+/// `algorithm::broadcast::scatter_doubling`.
 fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
     let core = 1usize << ranks.ilog2();
     let receivers = (1..core).filter(|position| round >= position.trailing_zeros());
@@ -156,7 +159,8 @@ fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
 }
 
 impl Round {
-    /// A hop of a segment, the time between two that follow each other, and what is slowest.
+    /// The time of a hop of a segment, the time between two segments that follow each other, both
+    /// in nanoseconds, and the slowest rank or link.
     fn hop(&self, network: &Network, segment: u64) -> (f64, f64, Bottleneck) {
         let times = network.times(segment);
         let mut hop: (f64, f64, Bottleneck) = (0.0, 0.0, Bottleneck::Rank(Rank(0)));

@@ -25,10 +25,11 @@ use crate::executor::{Executor, Limits, StepId};
 use crate::schedule::{Action, Fabric, Kind, Lane, LaneIndex, Schedule, partners};
 use crate::units::{Nanos, Rank};
 
-/// Schedules with more steps in all are not followed: it would take seconds.
+/// The most steps of all schedules together that are followed: more would take seconds.
 pub const MAX_STEPS: u64 = 2_000_000;
 
-/// What local work takes of a rank's processor. Nobody has measured it; the default is memory at 40 Gb/s.
+/// The times of local work on a rank's processor. Nobody has measured them; the default is memory
+/// at 40 Gb/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// Copying, into and out of shared memory too, in nanoseconds per byte.
@@ -43,8 +44,8 @@ impl Default for Work {
     }
 }
 
-/// When the last rank has ended, if all begin at once; `schedules[rank]` is what `rank` does. `None` if there are more than
-/// [`MAX_STEPS`], or if steps never end.
+/// The time until the last rank has ended, if all begin at once; `schedules[rank]` is what `rank`
+/// does. `None` if there are more than [`MAX_STEPS`], or if steps never end.
 ///
 /// # Panics
 /// If there are other ranks than those of the network.
@@ -76,10 +77,10 @@ pub fn list_schedule<S: Schedule>(
     Some(Nanos(ends?.into_iter().fold(0.0, f64::max).round() as u64))
 }
 
-/// How what a lane sends or publishes gets to others.
+/// The way from a lane that sends or publishes to the ranks that read it.
 struct Way {
     by: By,
-    /// Who gets it, each on this lane of his.
+    /// The ranks that read the data, each with its own lane.
     readers: Vec<(Rank, LaneIndex)>,
     path: Vec<LinkIndex>,
     /// A message alone finds idle links; see `ClassParameters::latency` for what that means where it is negative.
@@ -88,14 +89,16 @@ struct Way {
 
 #[derive(Clone, Copy)]
 enum By {
-    /// Messages of this class.
+    /// Messages over links of this class, an index into
+    /// [`LinkClass::ALL`](crate::model::LinkClass::ALL).
     Messages(usize),
-    /// All links carry each byte once, the slowest in so many nanoseconds.
+    /// A multicast: all links carry each byte once, the slowest in this many nanoseconds.
     Multicast(f64),
     Memory,
 }
 
-/// In a port's queues, where what is multicast goes one after the other.
+/// The receiver that stands in a port's queues for all readers of a multicast, so that multicasts
+/// go one after the other.
 const EVERYBODY: Rank = Rank(u32::MAX);
 
 #[derive(Clone, Default)]
@@ -110,32 +113,35 @@ struct State<S> {
     port: Port,
     posted: BTreeSet<StepId>,
     arrived: BTreeSet<StepId>,
-    /// Until when the port takes in what has been sent to it so far, leaving out latencies.
+    /// The time until which the port takes in what has been sent to it so far, leaving out
+    /// latencies.
     receives_until_ns: f64,
     processor_free_ns: f64,
     finished_ns: Option<f64>,
-    /// By lane.
+    /// The lanes that fetch, by index.
     fetches: HashMap<LaneIndex, Fetching>,
 }
 
 /// A lane that fetches what another rank publishes.
 #[derive(Default)]
 struct Fetching {
-    /// How much of it is there.
+    /// The number of bytes that can be fetched so far, from the beginning of the lane.
     there: u64,
-    /// A step, the end of what it takes, and how long it copies.
+    /// The step that waits: its id, the end of the bytes it takes, and the nanoseconds that it
+    /// copies.
     waiting: Option<(StepId, u64, f64)>,
 }
 
 enum Event {
-    /// Of what the port does, if it has decided nothing else since.
+    /// The port's decision of this number comes to its end, unless the port has decided something
+    /// else since.
     PortEnds(u64),
     Arrives(StepId),
-    /// The processor is free to hand it to the port.
+    /// The processor is free to hand the message to the port.
     Leaves(Rank, Sending),
-    /// So many further bytes can be fetched on a lane.
+    /// A lane can fetch this many further bytes.
     Shows(LaneIndex, u64),
-    /// Of local work, or of a receive that the processor sees now.
+    /// A step of local work ends, or a receive that the processor sees now.
     Ends(StepId),
 }
 
@@ -143,14 +149,15 @@ struct Run<'a, S> {
     network: &'a Network,
     sends: Sends,
     work: Work,
-    /// By rank and lane.
+    /// The way of each lane, by rank and lane; `None` for lanes that neither send nor publish.
     ways: Vec<Vec<Option<Way>>>,
     ranks: Vec<State<S>>,
     links: Vec<Link>,
-    /// By time in whole nanoseconds, and of equal times by rank and in the order of their entry.
+    /// The events to come, by time in whole nanoseconds; at equal times by rank and in the order of
+    /// their entry.
     agenda: BTreeMap<(u64, usize, u64), Event>,
     entered: u64,
-    /// By the bytes of a message.
+    /// The times of messages already asked for, by their bytes.
     times: HashMap<u64, [MessageTimes; 3]>,
 }
 
@@ -238,8 +245,10 @@ impl<S: Schedule> Run<'_, S> {
         self.agenda.insert((at_ns.max(0.0).round() as u64, rank, self.entered), event);
     }
 
-    /// What the processor sees to, which takes it no time. Now too it goes behind what has been waiting for the processor until now: of two
-    /// sends the second would leave first, and with many steps in the same moment all that follows would come in another order.
+    /// Enters an event that the processor must be free for, but that takes it no time. Even if the
+    /// processor is free now, the event goes behind those that have been waiting for it: else the
+    /// second of two sends would leave first, and with many steps in the same moment all that
+    /// follows would come in another order.
     fn enter_when_free(&mut self, now: f64, rank: usize, event: Event) {
         let free_ns = self.ranks[rank].processor_free_ns;
         self.enter(free_ns.max(now), rank, event);
@@ -324,7 +333,7 @@ impl<S: Schedule> Run<'_, S> {
         self.use_port(rank, now);
     }
 
-    /// A step of the processor's; says when it ends.
+    /// Gives a step to the processor; returns the time at which the step ends.
     fn occupy_processor(&mut self, rank: usize, id: StepId, for_ns: f64, now: f64) -> f64 {
         let free_ns = &mut self.ranks[rank].processor_free_ns;
         *free_ns = free_ns.max(now) + for_ns.round();
@@ -333,7 +342,7 @@ impl<S: Schedule> Run<'_, S> {
         at
     }
 
-    /// Takes what a lane waits for, if it is there.
+    /// Starts the step that a lane waits with, if all of its bytes can be fetched.
     fn fetch(&mut self, rank: usize, lane: LaneIndex, now: f64) {
         let Some(fetching) = self.ranks[rank].fetches.get_mut(&lane) else { return };
         if let Some((id, end, copy_ns)) = fetching.waiting

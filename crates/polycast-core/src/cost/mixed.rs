@@ -19,10 +19,11 @@ mod predictor;
 
 pub use predictor::{MixedCost, MixedPredictor, NotMixed};
 
-/// How the two levels get along, and with it what a message takes.
+/// The forms of the model: how sharing on nodes and messages between nodes overlap, and so what a
+/// message takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MixedForm {
-    /// Everything is shared when everything has come: `𝓛 + smcc(M)`.
+    /// No overlap: everything is shared when everything has come: `𝓛 + smcc(M)`.
     NoOverlap,
     /// All sharing but the last is hidden; the lower bound: `𝓛 + smcc(m_s) + smcc(m_r)`, f2.
     Complete,
@@ -31,12 +32,13 @@ pub enum MixedForm {
     Overlapping,
     /// Sharing and messages slow each other down: `𝓛 + ovp(m_s) (k + (k - 1) + (p - 2)) + smcc(m_s) + smcc(m_r)`, f3.
     Penalty,
-    /// The same with the largest penalty there is, `ovp(m_s) = smcc(m_s)`: the upper bound.
+    /// Like [`MixedForm::Penalty`], with the largest penalty there is, `ovp(m_s) = smcc(m_s)`: the
+    /// upper bound.
     LargestPenalty,
 }
 
 impl MixedForm {
-    /// All of them, the mildest first.
+    /// All forms, the mildest first.
     pub const ALL: [MixedForm; 5] = [
         MixedForm::NoOverlap,
         MixedForm::Complete,
@@ -45,7 +47,7 @@ impl MixedForm {
         MixedForm::LargestPenalty,
     ];
 
-    /// Its name.
+    /// The name of the form.
     pub fn name(self) -> &'static str {
         match self {
             MixedForm::NoOverlap => "no overlap",
@@ -56,7 +58,7 @@ impl MixedForm {
         }
     }
 
-    /// Where it stands in Wu 2005: a section or an equation.
+    /// The place of the form in Wu 2005: a section or an equation.
     pub fn equation(self) -> &'static str {
         match self {
             MixedForm::NoOverlap => "4.3.3",
@@ -80,35 +82,37 @@ impl fmt::Display for MixedForm {
 pub struct BetweenNodes {
     /// Bytes of a segment, m_i, at least 1.
     pub segment: u64,
-    /// The whole message between nodes alone, 𝓛.
+    /// The time of the whole message between nodes alone, 𝓛.
     pub whole_ns: f64,
-    /// From one segment to the next: `g(m_i)` down a chain.
+    /// The time from one segment to the next: `g(m_i)` down a chain.
     pub interval_ns: f64,
-    /// What of it the sender is busy: `os(m_i)` down a chain.
+    /// The part of the interval in which the sender is busy: `os(m_i)` down a chain.
     pub busy_ns: f64,
     /// Messages that follow each other until the last node has a segment: `p - 1` down a chain of p nodes.
     pub hops: u32,
 }
 
-/// One message over one hop. Times in nanoseconds.
+/// The times of a message over one hop, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hop {
     /// L
     pub latency_ns: f64,
-    /// `g(m_i)`
+    /// `g(m_i)`: the time from the beginning of a send until the sender's next one.
     pub gap_ns: f64,
     /// `os(m_i)`
     pub send_ns: f64,
 }
 
-/// A message of two levels, and what its nodes take to share; times in nanoseconds.
+/// A message of two levels, and the times that its nodes take to share; times in nanoseconds.
 #[derive(Clone, Copy)]
 pub struct MixedMessage<'a> {
     /// M
     pub bytes: u64,
-    /// `smcc(m)`: what sharing so many bytes on the fullest node takes. Not asked for 0, which takes nothing.
+    /// `smcc(m)`: the time to share so many bytes on the fullest node. Not asked for 0, which takes
+    /// none.
     pub shared_ns: &'a dyn Fn(u64) -> f64,
-    /// `ovp(m)`, where it is known; more than `smcc(m)` counts as that.
+    /// `ovp(m)`, the penalty of sharing beside messages, where it is known; at most `smcc(m)` of it
+    /// counts.
     pub penalty_ns: Option<&'a dyn Fn(u64) -> f64>,
 }
 
@@ -129,8 +133,9 @@ impl MixedMessage<'_> {
         (self.bytes.div_ceil(segment).max(1), self.bytes - early)
     }
 
-    /// What it takes by a form, in nanoseconds, if of each segment `overlap` bytes are shared at once, m_s; `None` where the penalty is
-    /// asked for and not known. Nothing shared at once is no overlap, by any form.
+    /// The time of the message by a form, in nanoseconds, if of each segment `overlap` bytes, m_s,
+    /// are shared at once; `None` where the form needs a penalty that is not known. With an
+    /// `overlap` of 0 every form is that without overlap.
     pub fn time_ns(&self, form: MixedForm, between: &BetweenNodes, overlap: u64) -> Option<f64> {
         let overlap = overlap.min(between.segment).min(self.bytes);
         let (segments, rest) = self.cut(between.segment, overlap);
@@ -150,8 +155,9 @@ impl MixedMessage<'_> {
         })
     }
 
-    /// What it takes by the form that measured parameters speak for: no overlap where there is none; else the slowest of those that are no
-    /// bounds, for sharing that does not fit between two segments, and a penalty, do not go away. Of those that say the same the mildest.
+    /// The form that measured parameters speak for, and the time by it: no overlap if `overlap` is
+    /// 0; else the slowest of the forms that are no bounds, because sharing that does not fit
+    /// between two segments, and a penalty, do not go away. Of forms with equal times the mildest.
     pub fn likely(&self, between: &BetweenNodes, overlap: u64) -> (MixedForm, f64) {
         let time = |form| Some((form, self.time_ns(form, between, overlap)?));
         if overlap == 0 {
@@ -162,7 +168,8 @@ impl MixedMessage<'_> {
         forms.reduce(|mild, next| if next.1 > mild.1 { next } else { mild }).expect("two are always known")
     }
 
-    /// The form whose time is nearest to what was measured, of those that are known; of those that say the same the mildest.
+    /// The form whose time is nearest to a measured one, among those whose time is known; of forms
+    /// with equal times the mildest.
     pub fn nearest(&self, between: &BetweenNodes, overlap: u64, measured_ns: f64) -> MixedForm {
         let off = |form: &MixedForm| {
             self.time_ns(*form, between, overlap).map_or(f64::INFINITY, |ns| (ns - measured_ns).abs())
@@ -174,8 +181,9 @@ impl MixedMessage<'_> {
         forms.into_iter().min_by(|one, other| off(one).total_cmp(&off(other))).expect("one at least")
     }
 
-    /// One segment of the message's bytes over one hop, at the receiver: (4.1), or with a penalty (4.2), which is `None` where that is not
-    /// known. `overlap` bytes are shared at once, and then the rest.
+    /// The time of a segment (all of `bytes`) over one hop, at the receiver, in nanoseconds: (4.1),
+    /// or with a penalty (4.2), which is `None` where the penalty is not known. `overlap` bytes are
+    /// shared at once, and then the rest.
     pub fn received_ns(&self, hop: Hop, overlap: u64, with_penalty: bool) -> Option<f64> {
         let overlap = overlap.min(self.bytes);
         let penalty_ns = if with_penalty { self.penalty(overlap)? } else { 0.0 };
@@ -183,7 +191,8 @@ impl MixedMessage<'_> {
         Some(hop.latency_ns + hop.gap_ns + penalty_ns + shared_ns)
     }
 
-    /// The same at the sender, who shares while the message is on its way (Figure 4.10).
+    /// The time of a segment (all of `bytes`) over one hop, at the sender, in nanoseconds; the
+    /// sender shares while the message is on its way (Figure 4.10).
     pub fn sent_ns(&self, hop: Hop, overlap: u64) -> f64 {
         let overlap = overlap.min(self.bytes);
         hop.gap_ns.max(hop.send_ns + self.shared(overlap)) + self.shared(self.bytes - overlap)

@@ -17,11 +17,11 @@ pub struct Loss {
     lacks: f64,
 }
 
-/// What an Ethernet packet of 1500 bytes leaves for a fragment.
+/// Bytes of a fragment: those that an Ethernet packet of 1500 bytes leaves for it.
 const FRAGMENT_BYTES: u64 = 1440;
 
 impl Loss {
-    /// Of a message in so many datagrams, of which `datagram` are lost.
+    /// The loss of a message in this many fragments, if the part `datagram` of datagrams is lost.
     pub fn of(datagram: f64, fragments: u64, parity: bool) -> Loss {
         let arrives = 1.0 - datagram.clamp(0.0, 1.0);
         let all = power(arrives, fragments + u64::from(parity));
@@ -30,9 +30,10 @@ impl Loss {
         Loss { lacks: (1.0 - whole).clamp(0.0, 1.0) }
     }
 
-    /// How many of a message's fragments decide when it is whole: one that is lost early comes around the ring, `round_ns` later, while
-    /// others still come by multicast, one every `fragment_ns`. The last one counts as one, those before it as the part of a
-    /// round that they come after it.
+    /// Counts the fragments of a message that decide when it is whole. A fragment that is lost
+    /// early comes around the ring, `round_ns` later, while others still come by multicast, every
+    /// `fragment_ns`. The last fragment counts as 1, each before it as the part of a round by which
+    /// its repair comes after the last one.
     pub fn decisive(fragments: u64, fragment_ns: f64, round_ns: f64) -> u64 {
         let mut sum = 0.0;
         for later in 0..fragments {
@@ -64,7 +65,7 @@ impl Loss {
         sum / f64::from(nodes.max(1))
     }
 
-    /// Of the node for which they are most, among so many receivers.
+    /// Penalty rounds, on average, of the node with the most of them among `nodes` receivers.
     pub fn most_rounds(self, nodes: u32) -> f64 {
         let (mut sum, mut lacks) = (0.0, 1.0);
         for _ in 0..nodes {
@@ -79,7 +80,7 @@ impl Loss {
     }
 }
 
-/// By squaring, so that it is the same on all machines.
+/// The power by squaring, so that it is the same on all machines.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {
@@ -92,8 +93,9 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     product
 }
 
-/// What a broadcast by multicast takes, in nanoseconds: every link carries the bytes once, at the same time,
-/// so the slowest link decides. Nothing of it is measured apart; the parameters give the latency of a short message.
+/// The time of a broadcast by multicast, in nanoseconds. Every link carries the bytes once, at the
+/// same time, so the slowest link decides. Multicast itself was not measured; the parameters give
+/// the latency of a short message.
 ///
 /// ```text
 ///   push   wire time + one hop                                   each penalty round: a hop and a fragment

@@ -10,12 +10,12 @@ const PACKET_DATA: u64 = 1448;
 /// Bytes of the headers of such a packet, Ethernet's included.
 const PACKET_HEADERS: u64 = 66;
 
-/// What a message of `bytes` puts on a link, in bytes.
+/// The bytes that a message of `bytes` puts on a link, headers included.
 pub fn wire_bytes(bytes: u64) -> u64 {
     bytes + PACKET_HEADERS * bytes.div_ceil(PACKET_DATA).max(1)
 }
 
-/// One direction of a link, numbered in the order in which a `Network` met them.
+/// A direction of a link, numbered in the order in which a `Network` met them.
 pub type LinkIndex = u32;
 
 /// The ranks of a communicator where they are, with what messages between them cost.
@@ -33,7 +33,7 @@ pub struct Network {
     names: Names,
 }
 
-/// What is known of one direction of a link.
+/// The known properties of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 struct DirectedLink {
     edge: Edge,
@@ -41,7 +41,7 @@ struct DirectedLink {
     ns_per_byte: f64,
 }
 
-/// For saying which link it is.
+/// The names of switches and hosts, to name links; each with the switch above.
 struct Names {
     switches: Vec<(String, Option<usize>)>,
     hosts: Vec<(String, usize)>,
@@ -50,9 +50,9 @@ struct Names {
 /// The times of messages of one size, by class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageTimes {
-    /// `L`, but not below `-g`: a message does not arrive before it was sent.
+    /// The latency `L`, but not below `-g`: a message does not arrive before it was sent.
     pub latency_ns: f64,
-    /// `g`.
+    /// The gap `g`.
     pub gap_ns: f64,
 }
 
@@ -78,12 +78,12 @@ impl Network {
         }
     }
 
-    /// The same where links never are the limit, but ports are: the network of `polycast-sim`.
+    /// The network without limits on links: ports alone take time, as in `polycast-sim`.
     pub fn without_links(self) -> Network {
         Network { has_links: false, ..self }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.host_of.len() as u32
     }
@@ -93,12 +93,12 @@ impl Network {
         &self.host_of
     }
 
-    /// How many hosts have ranks.
+    /// The number of hosts with ranks.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// What lies between two ranks.
+    /// The class of the link between two ranks: same node, same switch or across switches.
     pub fn class(&self, a: Rank, b: Rank) -> LinkClass {
         let (a, b) = (self.host_of[a.index()], self.host_of[b.index()]);
         if a == b {
@@ -138,7 +138,8 @@ impl Network {
         index
     }
 
-    /// From the slope of the gap between ranks that a link of this kind joins.
+    /// The time per byte on a link of unknown rate, in nanoseconds: from the slope of the gap
+    /// between ranks that a link of this kind joins.
     fn measured_ns_per_byte(&self, edge: Edge) -> f64 {
         let is_host = edge.node >= self.names.switches.len();
         let class = if is_host { LinkClass::SameSwitch } else { LinkClass::AcrossSwitches };
@@ -146,23 +147,25 @@ impl Network {
         Line::fit(&self.parameters(class).gap).delay_ns.max(0.0) * data_share
     }
 
-    /// How many directed links have been met.
+    /// The number of directed links that have been met.
     pub(super) fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// How long the data of a message of `bytes` occupies a link, in nanoseconds: what a rank's gap is compared with, to see
-    /// links that are slower than those that were measured.
+    /// The time that the data of a message of `bytes`, without headers, occupies a link, in
+    /// nanoseconds. A rank's gap is compared with it, to see links that are slower than those that
+    /// were measured.
     pub(super) fn data_ns(&self, link: LinkIndex, bytes: u64) -> f64 {
         self.links[link as usize].ns_per_byte * bytes as f64
     }
 
-    /// How long a message of `bytes` with its headers occupies a link, in nanoseconds.
+    /// The time that a message of `bytes` with its headers occupies a link, in nanoseconds.
     pub(super) fn occupancy_ns(&self, link: LinkIndex, bytes: u64) -> f64 {
         self.links[link as usize].ns_per_byte * wire_bytes(bytes) as f64
     }
 
-    /// The slowest of the links that lead to ranks, in nanoseconds per byte; 0 if all ranks are on one host.
+    /// The time per byte on the slowest of the links from `root` to the ranks, in nanoseconds; 0 if
+    /// all ranks are on one host.
     pub(super) fn slowest_ns_per_byte(&mut self, root: Rank) -> f64 {
         let ranks = (0..self.ranks()).map(Rank);
         let links: Vec<LinkIndex> = ranks.flat_map(|rank| self.path(root, rank)).collect();
@@ -178,12 +181,14 @@ impl Network {
         })
     }
 
-    /// One message of `bytes` between the ranks that are farthest from each other, in nanoseconds.
+    /// The time of a message of `bytes` over the slowest class of link between ranks, in
+    /// nanoseconds.
     pub(super) fn slowest_hop_ns(&self, bytes: u64) -> f64 {
         self.occurring.iter().map(|class| self.parameters(*class).hop_ns(bytes)).fold(0.0, f64::max)
     }
 
-    /// `g` between those ranks, in nanoseconds.
+    /// The gap `g` of a message of `bytes` over the class with the largest one between ranks, in
+    /// nanoseconds.
     pub(super) fn slowest_gap_ns(&self, bytes: u64) -> f64 {
         self.occurring.iter().map(|class| self.parameters(*class).gap.at(bytes)).fold(0.0, f64::max)
     }
@@ -202,7 +207,7 @@ impl Network {
     }
 }
 
-/// Each once.
+/// The hosts that have ranks, each once, in rising order.
 fn hosts_with_ranks(placed: &Placed) -> Vec<usize> {
     let mut hosts = placed.host_of.clone();
     hosts.sort_unstable();

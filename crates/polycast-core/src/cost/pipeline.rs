@@ -1,10 +1,10 @@
 use super::LinkIndex;
 use crate::units::Rank;
 
-/// What sets the interval at which segments follow each other.
+/// The rank or link that sets the interval at which segments follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bottleneck {
-    /// A rank that sends each segment to all of its children, or takes it in.
+    /// A rank that sends each segment to all of its children, or takes each segment in.
     Rank(Rank),
     /// A directed link that several messages of the tree use; see `Network::link_name`.
     Link(LinkIndex),
@@ -19,10 +19,11 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// To a rank that has the data.
+    /// The way to a rank that has the data.
     pub const NOWHERE: Way = Way { fill_ns: 0.0, interval_ns: 0.0, bottleneck: Bottleneck::Rank(Rank(0)) };
 
-    /// When `segments` (which may be a fraction more than a whole number) have come.
+    /// The time in nanoseconds until `segments` have come; they may be a fraction more than a whole
+    /// number.
     fn after(&self, segments: f64) -> f64 {
         self.fill_ns + (segments - 1.0).max(0.0) * self.interval_ns
     }
@@ -45,7 +46,8 @@ impl Way {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
-    /// None is never later than another; none at all if there is nobody to send to.
+    /// The ways to ranks that are the last for some number of segments: no way is never later than
+    /// another. Empty if there is nobody to send to.
     ways: Vec<Way>,
 }
 
@@ -58,7 +60,8 @@ impl Pipeline {
         self.ways.push(way);
     }
 
-    /// When `segments` (1 or more) of them have reached all ranks: nanoseconds, and the way to the rank that is last.
+    /// The time in nanoseconds until `segments` (1 or more) have reached all ranks, and the way to
+    /// the rank that is last.
     pub(super) fn after(&self, segments: f64) -> (f64, Way) {
         let times = self.ways.iter().map(|way| (way.after(segments), *way));
         times.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Way::NOWHERE))

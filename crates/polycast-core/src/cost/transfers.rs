@@ -7,26 +7,28 @@ use super::pipeline::Way;
 use super::{Bottleneck, LinkIndex, Network, Pipeline};
 use crate::units::Rank;
 
-/// How a rank's sends to several children share its port.
+/// The ways in which a rank's sends to several children share its port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sends {
-    /// All at once, as non-blocking sends over TCP do: each message begins with what TCP sends before it waits for an
-    /// answer, then the port goes round between them, so that large ones all end at about the time when the last does.
+    /// Sends go all at once, as non-blocking sends over TCP do: each message begins with what TCP
+    /// sends before it waits for an answer, then the port goes round between the messages, so that
+    /// large ones all end at about the time when the last does.
     #[default]
     Overlapping,
-    /// One after the other, as in the papers (Patarasuk et al. 2008, §4.2, Figure 8).
+    /// Sends go one after the other, as in the papers (Patarasuk et al. 2008, §4.2, Figure 8).
     InTurn,
 }
 
-/// What a connection sends before it waits for the first acknowledgement: ten packets (RFC 6928).
+/// Bytes that a connection sends before it waits for the first acknowledgement: ten packets (RFC
+/// 6928).
 pub(super) const FIRST_TURN: u64 = 14_480;
 
-/// Whether further segments follow the first.
+/// The kinds of streams, by whether further segments follow the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// A message alone, over links that are idle.
     Single,
-    /// One segment after the other.
+    /// A stream of segments, one after the other.
     Segments,
 }
 
@@ -48,12 +50,13 @@ pub struct Transfers {
 struct LinkUse {
     messages: u32,
     sender: Option<Rank>,
-    /// They are of several ranks. Those of a single one do not get in each other's way (one-port model): that it sends
-    /// one after the other is in its gap.
+    /// True if the messages are of several ranks. Messages of a single rank do not get in each
+    /// other's way (one-port model): the rank's gap includes that it sends one after the other.
     is_shared: bool,
 }
 
-/// A node and the message that brings it the data; the root's is of no meaning.
+/// A node and the message that brings the data to it; the root has no message, and its fields of
+/// one mean nothing.
 #[derive(Clone, Debug)]
 struct Node {
     rank: Rank,
@@ -77,7 +80,7 @@ impl Transfers {
         })
     }
 
-    /// The same where the children of a node depend on more than its rank.
+    /// The messages of a tree in which the children of a node depend on more than its rank.
     pub(super) fn of_nodes<K: Copy>(
         network: &mut Network,
         root: (Rank, K),
@@ -106,12 +109,12 @@ impl Transfers {
         Transfers { nodes, paths, uses, ranks: network.ranks() as usize, sends }
     }
 
-    /// Whether messages of different ranks use the same directed link.
+    /// True if messages of different ranks use the same directed link.
     pub fn is_contended(&self) -> bool {
         self.uses.iter().any(|link| link.is_shared)
     }
 
-    /// What segments of `bytes` take.
+    /// The times of a stream of segments of `bytes` down the tree.
     pub fn pipeline(&self, network: &Network, bytes: u64, stream: Stream) -> Pipeline {
         let times = network.times(bytes);
         let fill = self.first_segment(network, bytes, stream);
@@ -138,7 +141,7 @@ impl Transfers {
         pipeline
     }
 
-    /// By link, how long a segment over each of the tree's messages occupies it.
+    /// The time that the tree's messages of one segment occupy each link, in nanoseconds, by link.
     fn loads(&self, network: &Network, bytes: u64) -> Vec<f64> {
         let of = |(link, on): (LinkIndex, &LinkUse)| {
             let each =
@@ -157,7 +160,8 @@ impl Transfers {
         &self.paths[node.path.start as usize..node.path.end as usize]
     }
 
-    /// By rank, how long it takes to send a segment to all of its children.
+    /// The time that each rank takes to send a segment to all of its children, in nanoseconds, by
+    /// rank.
     fn busy_ranks(&self, times: &[MessageTimes; 3]) -> Vec<f64> {
         let mut busy = vec![0.0; self.ranks];
         for node in &self.nodes[1..] {
@@ -166,7 +170,8 @@ impl Transfers {
         busy
     }
 
-    /// By node, how long after its parent has a segment the node has it, if the network is free.
+    /// The time from when a node's parent has a segment to when the node has it, if the network is
+    /// free; in nanoseconds, by node.
     fn hops(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
         let times = network.times(bytes);
         let first_turn = network.times(bytes.min(FIRST_TURN)).map(|times| times.gap_ns);
@@ -202,7 +207,7 @@ impl Transfers {
         hops
     }
 
-    /// By node, when the first segment has come.
+    /// The time until a node has the first segment, in nanoseconds, by node.
     fn first_segment(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
         let hops = self.hops(network, bytes, stream);
         if self.is_contended() {
@@ -215,8 +220,9 @@ impl Transfers {
         arrived
     }
 
-    /// Links serve messages in the order in which they begin, one after the other; a message waits for the link of its way
-    /// that is busy for longest.
+    /// The time until a node has the first segment where links are shared, in nanoseconds, by node.
+    /// Links serve messages in the order in which they begin, one after the other; a message waits
+    /// for the link of its way that is busy for longest.
     fn first_segment_with_queues(&self, network: &Network, bytes: u64, hops: &[f64]) -> Vec<f64> {
         let times = network.times(bytes);
         let occupancy: Vec<f64> =

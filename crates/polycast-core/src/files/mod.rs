@@ -1,24 +1,24 @@
 //! The kinds of files that polycast reads, so that one given in place of another is recognised.
 
-/// What a file is to be.
+/// The kind of a file that polycast reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Rules that choose algorithms.
+    /// A table of rules that choose algorithms.
     Table,
-    /// Switches and hosts, in any format.
+    /// A topology, switches and hosts, in any format.
     Topology,
-    /// What messages cost.
+    /// Measured parameters of the costs of messages.
     Parameters,
-    /// What broadcasts took.
+    /// Results of broadcast measurements.
     Results,
-    /// What a host sees of its switch.
+    /// The neighbours of a host: the switches at the other ends of its links, as LLDP shows them.
     Neighbours,
-    /// What Slurm tells ranks about their place.
+    /// The addresses that Slurm tells ranks about their place.
     Addresses,
 }
 
 impl FileKind {
-    /// What it is and where it comes from, for messages.
+    /// A description of the kind and where such a file comes from, for messages.
     pub fn description(self) -> &'static str {
         match self {
             FileKind::Table => "a table of rules in TOML (see docs/table.md)",
@@ -32,7 +32,7 @@ impl FileKind {
         }
     }
 
-    /// The kind that a text has the marks of.
+    /// The kind that a text has the marks of; `None` if it has those of none.
     pub fn of(text: &str) -> Option<FileKind> {
         let has_line = |start: &str| text.lines().any(|line| line.trim_start().starts_with(start));
         if text.trim_start().starts_with('{') {

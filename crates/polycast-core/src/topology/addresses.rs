@@ -14,7 +14,7 @@ use super::{Link, MAX_NAME, Reading, Topology, TopologyError};
 /// The most switches on one level above a host.
 const MAX_SIDE_BY_SIDE: usize = 1_024;
 
-/// Where a host is.
+/// The address of a host in the network, as Slurm tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
     /// The line to name in problems; 0 where there are no lines.
@@ -61,7 +61,7 @@ impl Topology {
     }
 }
 
-/// The switches above a host, from the top down; nothing if the address could not be read.
+/// The switches above a host, from the top down; `None` if the address could not be read.
 fn switches(draft: &mut Draft, entry: &Address<'_>) -> Option<Vec<usize>> {
     let levels = levels(entry);
     let mut path = Vec::new();
@@ -115,7 +115,8 @@ fn place_the_rest(draft: &mut Draft, without_switch: &[&Address<'_>]) {
     draft.mistake(0, "no address names a switch: Slurm has no topology here");
 }
 
-/// The host at the end of an address, for those who have nothing else.
+/// The host at the end of an address, for callers who know no other name of the host; empty if
+/// longer than [`MAX_NAME`].
 pub fn host_of_address(address: &str) -> &str {
     let host = address.rsplit('.').next().unwrap_or(address);
     if host.len() <= MAX_NAME { host } else { "" }

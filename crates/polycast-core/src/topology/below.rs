@@ -1,6 +1,6 @@
 use super::{Link, Topology};
 
-/// What is joined to a switch from below.
+/// The hosts and switches that are joined to a switch from below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Below {
     /// Hosts, indices into [`Topology::hosts`].
@@ -10,7 +10,7 @@ pub struct Below {
 }
 
 impl Topology {
-    /// What is below each switch, in the order of description.
+    /// The hosts and switches below each switch, in the order of [`Topology::switches`].
     pub fn below(&self) -> Vec<Below> {
         let mut below = vec![Below::default(); self.switches.len()];
         for (index, host) in self.hosts.iter().enumerate() {

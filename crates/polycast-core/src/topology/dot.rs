@@ -27,7 +27,8 @@ fn label(link: Link) -> String {
     if known.is_empty() { String::new() } else { format!(" [label={}]", quoted(&known.join(" "))) }
 }
 
-/// In double quotes, where DOT knows two escapes: of the quote and, in labels, of the backslash.
+/// Puts a text in double quotes. DOT knows two escapes there: of the quote and, in labels, of the
+/// backslash.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -5,7 +5,8 @@ use super::{
     Host, Link, MAX_HOSTS, MAX_LINKS, MAX_NAME, MAX_SWITCHES, Reading, Topology, hostlist, spanning,
 };
 
-/// Switches, links and hosts as a description gives them, before anybody knows whether they are a tree.
+/// Switches, links and hosts as a description gives them, before it is known whether they form a
+/// tree.
 ///
 /// Readers of all formats fill one of these; what is wrong is collected, so that a user sees all of it at once.
 pub(super) struct Draft {
@@ -17,15 +18,16 @@ pub(super) struct Draft {
     /// Index and line of each host.
     host_by_name: HashMap<String, (usize, usize)>,
     problems: Vec<Problem>,
-    /// Hosts that are on another switch already, each with its line; told together in the end.
+    /// Hosts that are on another switch already, each with its lines; reported together in the end.
     doubled: Vec<(Doubled, String)>,
-    /// What the reader has to say itself.
+    /// Notes of the reader, as sentences; [`Topology::notes`] takes them over.
     pub(super) notes: Vec<String>,
-    /// The source cannot know what is above the topmost switches, so they are joined as a matter of course.
+    /// True if the source cannot know what is above the topmost switches, so they are joined as a
+    /// matter of course.
     pub(super) is_open_above: bool,
 }
 
-/// That a host comes again: its switches and the lines that say so.
+/// A host that is described twice: its two switches and the lines that name them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Doubled {
     line: usize,
@@ -157,18 +159,18 @@ impl Draft {
         }
     }
 
-    /// Whether something was said that cannot be understood, so that what follows from it is not worth a word.
+    /// True if something could not be understood, so that what follows from it is not worth a word.
     pub(super) fn is_mistaken(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind == ProblemKind::Mistake)
     }
 
-    /// What is wrong so far, where it does not matter whether the rest is a tree.
+    /// The problems so far, for a description whose form as a tree does not matter.
     pub(super) fn into_problems(mut self) -> Vec<Problem> {
         self.tell_doubled();
         self.problems
     }
 
-    /// The tree, or all that is wrong.
+    /// Makes the tree, or returns all problems of the description.
     pub(super) fn finish(mut self, reading: Reading) -> Result<Topology, TopologyError> {
         self.tell_doubled();
         // An entry that could not be read may be the one that had the hosts.
@@ -189,12 +191,14 @@ impl Draft {
     }
 }
 
-/// ` in line 7`, for the middle of a sentence; nothing where there are no lines.
+/// Writes `, in line 7`, for the middle of a sentence; nothing if `line` is 0, where there are no
+/// lines.
 pub(super) fn in_line(line: usize) -> String {
     if line == 0 { String::new() } else { format!(", in line {line}") }
 }
 
-/// Names end up in hosts files, on command lines and in the files of others.
+/// Checks the name of a switch or host: names end up in hosts files, on command lines and in the
+/// files of others.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.len() <= MAX_NAME

@@ -4,11 +4,11 @@ use std::str::FromStr;
 use super::problem::TopologyError;
 use super::{MAX_TEXT_BYTES, Topology, dot, json, slurm_conf, slurm_yaml};
 
-/// How to read a description.
+/// Options for reading a description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Where the description is no tree, take a spanning tree out of it, breadth first, and name in the notes what is
-    /// left out. Otherwise that is an error.
+    /// If true, a description that is no tree is read as a spanning tree of it, breadth first, and
+    /// the notes name the links that are left out. If false, such a description is an error.
     pub spanning_tree: bool,
 }
 
@@ -19,7 +19,7 @@ pub enum Format {
     SlurmConf,
     /// Slurm's `topology.yaml`.
     SlurmYaml,
-    /// polycast's own, which says everything.
+    /// polycast's own JSON, which says everything.
     Json,
     /// Graphviz's DOT, which is written only.
     Dot,
@@ -32,12 +32,12 @@ pub struct ParseFormatError {
     found: String,
 }
 
-/// What a format can say of a topology.
+/// A topology written in a format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The file.
     pub text: String,
-    /// What the format cannot say, as sentences.
+    /// Facts of the topology that the format cannot express, as sentences.
     pub lost: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Format {
         }
     }
 
-    /// Whether [`Topology::parse`] reads what is written in it.
+    /// True if [`Topology::parse`] reads the format.
     pub fn is_readable(self) -> bool {
         self != Format::Dot
     }
@@ -129,7 +129,8 @@ impl Topology {
     }
 }
 
-/// To YAML a carriage return ends a line, too.
+/// The number of lines of a text, at least 1. A carriage return counts as the end of a line too, as
+/// in YAML.
 fn lines(text: &str) -> usize {
     text.lines().map(|line| line.split('\r').count()).sum::<usize>().max(1)
 }

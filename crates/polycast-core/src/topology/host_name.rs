@@ -4,18 +4,19 @@
 use core::net::IpAddr;
 use std::collections::HashMap;
 
-/// A name without its domain. An address has none, whatever its dots.
+/// The name without its domain. An address has no domain, whatever its dots.
 pub fn without_domain(name: &str) -> &str {
     let is_address = name.parse::<IpAddr>().is_ok();
     name.split('.').next().filter(|short| !is_address && !short.is_empty()).unwrap_or(name)
 }
 
-/// Whether two names are one, as they are written in full, whatever their capitals.
+/// True if two full names are the same but for capitals.
 pub fn is_same_name(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// Hosts by their names. What is written just so goes before what has other capitals, and that before what has another domain or none.
+/// Hosts by their names. A name that is written the same is found first, then one with other
+/// capitals, then one with another domain or none.
 #[derive(Default)]
 pub(super) struct ByName {
     exact: HashMap<String, usize>,

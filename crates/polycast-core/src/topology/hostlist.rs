@@ -7,7 +7,8 @@ use super::MAX_NAME;
 /// The most digits of a number that becomes part of a range.
 const MAX_DIGITS: usize = 18;
 
-/// The most bytes of a word outside of its brackets, which each of its names has: room for a name in the DNS, user and ranks.
+/// The most bytes of a word outside of its brackets, which are in each of the word's names: room
+/// for a name in the DNS, user and ranks.
 const MAX_WORD: usize = 512;
 
 /// Expands a hostlist into at most `limit` names, in the order in which they are written.
@@ -54,7 +55,8 @@ fn split_outside_brackets(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// The bytes of a word, which has no brackets within brackets, that are not between them.
+/// Counts the bytes of a word that are not between brackets; the word has no brackets within
+/// brackets.
 fn outside_brackets(word: &str) -> usize {
     word.split('[').map(|part| part.split_once(']').map_or(part, |(_, after)| after).len()).sum()
 }
@@ -125,13 +127,14 @@ pub fn compress<S: AsRef<str>>(names: &[S]) -> String {
     words.join(",")
 }
 
-/// The digits at the end of a name, as many as fit a number, and what stands before them.
+/// Splits a name before the digits at its end, as many as fit a number.
 fn split_number(name: &str) -> (&str, &str) {
     let digits = name.bytes().rev().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
     name.split_at(name.len() - digits)
 }
 
-/// `0-2,7` for 0, 1, 2, 7. A range keeps the width of its first number, so `9,10` is no range but `09-10` is.
+/// Writes numbers as ranges: `0-2,7` for 0, 1, 2, 7. A range keeps the width of its first number,
+/// so `9,10` is no range but `09-10` is.
 fn ranges(numbers: &[&str]) -> String {
     let value = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
     let follows = |one: &str, next: &str| {

@@ -20,14 +20,14 @@ use crate::units::Rate;
 
 const COMMAND: &str = "lldpcli -f json0 show neighbors";
 
-/// What `lldpcli` printed on a host.
+/// The output of `lldpcli` on one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours<'a> {
     /// The host.
     pub host: &'a str,
     /// The file, as the user named it.
     pub file: &'a str,
-    /// Its content.
+    /// The text of the file.
     pub text: &'a str,
 }
 
@@ -90,7 +90,7 @@ struct Negotiation {
 #[derive(Clone, Debug)]
 struct Seen {
     interface: String,
-    /// What tells it from others: its id, or its name if it has none.
+    /// The id of the switch, or its name if it has none: tells it from other switches.
     identity: String,
     name: String,
     rate: Option<Rate>,
@@ -179,7 +179,7 @@ fn rate_of_medium(medium: &str) -> Option<Rate> {
     number.parse::<u64>().ok()?.checked_mul(scale).and_then(Rate::from_bits_per_second)
 }
 
-/// The switch with the fastest link, the first of them; what is left out is noted.
+/// The switch with the fastest link, the first of several; a note names the others.
 fn choose(draft: &mut Draft, host: &str, seen: Vec<Seen>) -> Option<Seen> {
     let Some(best) = seen.iter().rev().max_by_key(|seen| seen.rate).cloned() else {
         draft.notes.push(format!("host {host} sees no switch and is left out"));

@@ -12,27 +12,29 @@ use std::ops::RangeInclusive;
 
 use crate::units::Rank;
 
-/// Package, NUMA node, last cache, core: what is further out comes first.
+/// Levels of a host, the outermost first: package, NUMA node, last cache, core.
 const LEVELS: usize = 4;
 const BITS: usize = 12;
-/// A rank, by where it stood before.
+/// Bits of a rank's position before the reordering.
 const POSITION_BITS: usize = 16;
 
 /// Caches of a processor, and NUMA nodes, that are looked at.
 const MAX_CACHES: u32 = 16;
 const MAX_NODES: usize = 1024;
 
-/// Where a rank runs: at each level one more than the lowest processor of the place, or 0. By what two localities have in common in front they are near
-/// each other.
+/// A rank's place on its host: at each level one more than the lowest processor of the place, or 0
+/// if unknown. The more leading levels two localities have in common, the nearer to each other they
+/// are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locality(u64);
 
 impl Locality {
-    /// Bytes that stand before a text.
+    /// Bytes that [`Locality::put_before`] puts in front of a text.
     pub const DIGITS: usize = LEVELS * BITS / 4;
 
-    /// By the processors that the rank is bound to, and by what Linux says in files of `/sys/devices/system`. What is in none, or is no list, is as if the
-    /// rank ran in several.
+    /// Finds the place of a rank that is bound to the processors `bound`. `file` reads a file below
+    /// `/sys/devices/system`, where Linux describes the machine. A level whose file is missing or
+    /// is no list is unknown, as if the rank ran in several places.
     ///
     /// ```text
     ///   cpu/cpuN/topology/core_siblings_list      the package       node/has_cpu, node/nodeN/cpulist         the NUMA node
@@ -69,36 +71,37 @@ impl Locality {
         Locality(lowest.into_iter().fold(0, |all, lowest| all << BITS | known(place(lowest))))
     }
 
-    /// In front of a text that a rank tells.
+    /// Writes the locality as hexadecimal digits in front of a text that a rank tells others.
     pub fn put_before(self, text: &str) -> String {
         format!("{:0digits$x}{text}", self.0, digits = Locality::DIGITS)
     }
 
-    /// Takes from a text what its rank has put before it; anything else is as if it had known nothing.
+    /// Removes the digits of [`Locality::put_before`] from a text and reads them. Anything else in
+    /// their place reads as an unknown locality.
     pub fn take_from(text: &mut String) -> Locality {
         let bits = text.get(..Locality::DIGITS).and_then(|digits| u64::from_str_radix(digits, 16).ok());
         *text = text.chars().skip(Locality::DIGITS).collect();
         Locality::from_bits(bits.unwrap_or(0))
     }
 
-    /// The places of each level, one more than their lowest processors.
+    /// A locality from its bits: the places of each level, one more than their lowest processors.
     pub fn from_bits(bits: u64) -> Locality {
         Locality(bits & ((1 << (LEVELS * BITS)) - 1))
     }
 
-    /// The same.
+    /// The bits of the locality, which [`Locality::from_bits`] reads.
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// All bits of the levels where it has a place.
+    /// A mask of all bits of the levels at which the place is known.
     fn known(self) -> u64 {
         let levels = (0..LEVELS).map(|level| ((1 << BITS) - 1) << (level * BITS));
         levels.filter(|level| self.0 & level != 0).sum()
     }
 }
 
-/// Numbers as Linux lists them.
+/// Reads numbers as Linux lists them, such as `0-3,8`.
 fn list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let numbers = |item: &str| -> Option<RangeInclusive<u32>> {
         let (first, last) = item.split_once('-').unwrap_or((item, item));
@@ -107,7 +110,8 @@ fn list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     text.trim().split(',').map(numbers).collect()
 }
 
-/// The lowest processor of a list that all of these are in, which tells it from other lists.
+/// The lowest processor of a list, which tells the list from others; `None` unless all of `bound`
+/// are in the list.
 fn lowest_around(bound: &[u32], text: &str) -> Option<u32> {
     let list = list(text)?;
     let is_in = |processor| list.iter().any(|range| range.contains(processor));
@@ -115,8 +119,9 @@ fn lowest_around(bound: &[u32], text: &str) -> Option<u32> {
     lowest.filter(|_| bound.iter().all(is_in))
 }
 
-/// Whether an order of the ranks of some host may be better than another: it has three, which are not all bound alike. Of each rank its host, and what
-/// it is bound to. The kernel need not be asked what ranks share that may run anywhere.
+/// True if the order of ranks can matter on some host: it has at least three, and they are not all
+/// bound alike. `ranks` has for each rank its host and what it is bound to. Ranks that may
+/// run anywhere are bound alike, so the kernel need not be asked what they share.
 pub fn may_order(ranks: &[(u64, u64)]) -> bool {
     let sorted = |of: &dyn Fn(&(u64, u64)) -> u64| {
         let mut all: Vec<u64> = ranks.iter().map(of).collect();
@@ -130,8 +135,9 @@ pub fn may_order(ranks: &[(u64, u64)]) -> bool {
     have_three && both.len() > hosts.len()
 }
 
-/// Brings ranks of a host that are near each other together: packages, in each its NUMA nodes, and so on. What was first stands in front at each level, so
-/// ranks of which nothing is known, or that are all alike, stay where they are. `localities` has an entry per rank.
+/// Reorders the ranks of a host so that ranks near each other stand together: by package, in each
+/// package by NUMA node, and so on. At each level the place of the earliest rank comes first, so
+/// ranks of unknown or equal places stay where they are. `localities` has an entry per rank.
 pub fn by_locality(ranks: &mut [Rank], localities: &[Locality]) {
     let of = |rank: &Rank| localities[rank.index()];
     let known = ranks.iter().fold(u64::MAX, |known, rank| known & of(rank).known());

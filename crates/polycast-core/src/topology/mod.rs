@@ -74,43 +74,44 @@ pub struct Topology {
     pub switches: Vec<Switch>,
     /// The hosts, in the order in which they were described.
     pub hosts: Vec<Host>,
-    /// What a reader should know of how this came about, as sentences: links that were left out, guesses.
+    /// Notes for the user on how the topology came about, as sentences: links that were left out,
+    /// guesses.
     pub notes: Vec<String>,
 }
 
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Its name.
+    /// The name of the switch.
     pub name: String,
-    /// The switch above it, an index into [`Topology::switches`].
+    /// The switch above this one, an index into [`Topology::switches`]; `None` at the topmost.
     pub parent: Option<usize>,
-    /// The link to the switch above it; meaningless without one.
+    /// The link to the switch above; meaningless without a parent.
     pub uplink: Link,
 }
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
-    /// The switch it is joined to, an index into [`Topology::switches`].
+    /// The switch that the host is joined to, an index into [`Topology::switches`].
     pub switch: usize,
-    /// The link to it.
+    /// The link between the host and its switch.
     pub link: Link,
 }
 
-/// What is known of a link, the same in both directions.
+/// The known properties of a link, the same in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Bits per second.
+    /// Rate in bits per second.
     pub rate: Option<Rate>,
-    /// From one end to the other, without the time that the bits take to leave.
+    /// Time from one end to the other, without the time that the bits take to leave.
     pub latency: Option<Nanos>,
 }
 
 impl Topology {
-    /// All hosts on one switch: what is assumed where nothing is known.
+    /// A topology with all hosts on one switch, for use where nothing is known.
     pub fn flat(hosts: impl IntoIterator<Item = String>) -> Topology {
         let switch = Switch { name: "switch".to_owned(), parent: None, uplink: Link::default() };
         let host = |name| Host { name, switch: 0, link: Link::default() };

@@ -43,7 +43,8 @@ impl Begun {
     }
 }
 
-/// Reads the one document of a text; an error has its line. Anchors are refused: with them a short text is a long one.
+/// Reads the only document of a text; an error has its line. Anchors are refused: with them a short
+/// text can stand for a very long one.
 pub(super) fn read(text: &str) -> Result<Node, (usize, String)> {
     let mut begun: Vec<Begun> = Vec::new();
     let mut document: Option<Node> = None;
@@ -82,7 +83,8 @@ pub(super) fn read(text: &str) -> Result<Node, (usize, String)> {
     document.ok_or_else(|| (0, "expected a document, found nothing".to_owned()))
 }
 
-/// Each tells the draft what is not as it should be; `what` names the node in a sentence.
+/// Each function that takes a draft reports to it what is not as it should be; `what` names the
+/// node in a sentence.
 impl Node {
     /// The values of the known keys. Other keys and repeated ones are mistakes.
     pub(super) fn fields<const N: usize>(

@@ -3,7 +3,8 @@ use std::collections::HashMap;
 use super::{Link, Placed};
 use crate::units::Rank;
 
-/// The ways of messages through the network: up from the sender's host to where the ways meet, and down from there.
+/// The paths of messages through the network: up from the sender's host to where the two hosts'
+/// ways meet, and down from there.
 ///
 /// Ranks on the same host have no edges between them.
 #[derive(Clone, Debug)]
@@ -12,14 +13,14 @@ pub struct Paths {
     nodes: Vec<Node>,
     first_host: u32,
     node_of: Vec<u32>,
-    /// Those that differ: most hosts have the same.
+    /// The distinct links, indexed by `Node::link`: most hosts have equal ones.
     links: Vec<Link>,
 }
 
-/// Small: each rank of a job has one for each host.
+/// A switch or a host. Kept small, because each rank of a job holds one of these for each host.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// [`NONE`] above.
+    /// The switch above, an index into the nodes; [`NONE`] at the topmost.
     parent: u32,
     depth: u32,
     link: u32,
@@ -27,13 +28,13 @@ struct Node {
 
 const NONE: u32 = u32::MAX;
 
-/// One direction of the link between a switch or host and the switch above it.
+/// A direction of the link between a switch or host and the switch above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
     /// The lower end: an index into [`Topology::switches`](super::Topology::switches), or the number of switches plus an index
     /// into [`Topology::hosts`](super::Topology::hosts).
     pub node: usize,
-    /// Towards the switch above.
+    /// True if the direction is towards the switch above.
     pub is_up: bool,
 }
 
@@ -68,7 +69,7 @@ impl Paths {
         Paths { nodes, first_host, node_of, links }
     }
 
-    /// How many switches and hosts there are.
+    /// The number of switches and hosts.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -77,22 +78,22 @@ impl Paths {
         node >= self.first_host as usize
     }
 
-    /// The switch above.
+    /// The switch above a switch or host; `None` at the topmost.
     pub(crate) fn parent(&self, node: usize) -> Option<usize> {
         self.nodes[node].above()
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
         self.node_of.len() as u32
     }
 
-    /// The host of a rank.
+    /// The host of a rank, as a node.
     pub(crate) fn node_of(&self, rank: Rank) -> usize {
         self.node_of[rank.index()] as usize
     }
 
-    /// The edges that a message uses, in the order in which it does.
+    /// The edges that a message uses on its way, in order.
     pub fn between(&self, from: Rank, to: Rank) -> Vec<Edge> {
         let (mut from, mut to) = (self.node_of(from), self.node_of(to));
         let (mut up, mut down) = (Vec::new(), Vec::new());
@@ -111,12 +112,13 @@ impl Paths {
         up
     }
 
-    /// The first edge of a message from a rank to other hosts, or the last of one to it.
+    /// The edge next to a rank's host: with `is_up` the first of a message to other hosts, else the
+    /// last of a message to the rank.
     pub fn port(&self, rank: Rank, is_up: bool) -> Edge {
         Edge { node: self.node_of(rank), is_up }
     }
 
-    /// What is known of the link that an edge is a direction of.
+    /// The known properties of the link that an edge is a direction of.
     pub fn link(&self, edge: Edge) -> Link {
         self.links[self.nodes[edge.node].link as usize]
     }

@@ -8,7 +8,7 @@ use super::{Host, Link, Switch, Topology};
 pub struct Placed {
     /// The topology, with a switch for each host that it lacked.
     pub topology: Topology,
-    /// Where each rank is, an index into [`Topology::hosts`].
+    /// The host of each rank, an index into [`Topology::hosts`].
     pub host_of: Vec<usize>,
     /// The hosts that the topology lacked. Each is placed apart, on a switch of its own below the topmost.
     pub unplaced_hosts: Vec<String>,
@@ -42,10 +42,11 @@ impl Topology {
 }
 
 impl Placed {
-    /// Some of the ranks, by their numbers here, on what carries them: a copy that is as small as they are few.
+    /// Keeps only some of the ranks, numbered as here, with the hosts and switches above them: a
+    /// copy whose size goes with the number of ranks kept.
     ///
-    /// All that is made from it comes out as from the whole topology: hosts and switches keep their order, and of the switches all
-    /// stay that lead from a rank upwards.
+    /// Trees and orders made from the copy are the same as from the whole topology: hosts and
+    /// switches keep their order, and all switches stay that lead from a rank upwards.
     pub fn only(&self, ranks: &[u32]) -> Placed {
         let host_of = ranks.iter().map(|rank| self.host_of[*rank as usize]);
         let hosts: BTreeSet<usize> = host_of.clone().collect();
@@ -80,7 +81,8 @@ impl Placed {
     }
 }
 
-/// Where hosts of which nothing is known go.
+/// The part of a topology where unknown hosts are placed: each on a switch of its own below the
+/// topmost.
 struct Apart {
     top: Option<usize>,
     switch_names: HashSet<String>,

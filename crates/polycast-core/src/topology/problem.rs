@@ -1,23 +1,23 @@
 use std::error::Error;
 use std::fmt;
 
-/// Something that is wrong with a description of a topology, and where.
+/// A problem in a description of a topology, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file, as the user named it.
     pub file: String,
     /// The line, from 1; 0 if it is the file as a whole.
     pub line: usize,
-    /// Whether it can be read all the same.
+    /// The kind of problem, which says whether the description can be read all the same.
     pub kind: ProblemKind,
-    /// What was expected and what was found.
+    /// The message: what was expected and what was found.
     pub text: String,
 }
 
-/// Whether a problem stops a reader.
+/// The kinds of problems, by whether they stop a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// It must be mended.
+    /// A mistake that must be mended.
     Mistake,
     /// The description makes sense, but is no tree; [`super::Reading::spanning_tree`] takes a tree out of it.
     Irregular,
@@ -32,7 +32,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// So many problems are told where somebody wants the topology and not its problems.
+/// The number of problems shown to a user who wanted the topology and not its problems.
 const MAX_SHOWN: usize = 3;
 
 /// All problems of a description; at least one, in the order of their lines.
@@ -43,7 +43,7 @@ pub struct TopologyError {
 }
 
 impl TopologyError {
-    /// Whether the description can be read with [`super::Reading::spanning_tree`].
+    /// True if the description can be read with [`super::Reading::spanning_tree`].
     pub fn is_irregular_only(&self) -> bool {
         self.problems.iter().all(|problem| problem.kind == ProblemKind::Irregular)
     }
@@ -53,7 +53,7 @@ impl TopologyError {
         TopologyError { problems }
     }
 
-    /// None is on a line behind these.
+    /// Moves problems on lines beyond `lines`, the number of lines of the text, to the last line.
     pub(super) fn within(mut self, lines: usize) -> TopologyError {
         self.problems.iter_mut().for_each(|problem| problem.line = problem.line.min(lines));
         self

@@ -56,7 +56,7 @@ fn random_hosts(
     }
 }
 
-/// The tree hung up at its first switch.
+/// The parent of each switch if the tree is hung up at its first switch.
 fn parents(neighbours: &[Vec<usize>]) -> Vec<Option<usize>> {
     let mut parents = vec![None; neighbours.len()];
     let mut pending = vec![0];

@@ -19,7 +19,7 @@ pub(super) struct SwitchEntry {
     pub(super) name: String,
     pub(super) nodes: Option<Located>,
     pub(super) switches: Option<Located>,
-    /// Of the links from this switch down to its nodes and switches.
+    /// The rate of the links from this switch down to its nodes and switches.
     pub(super) link_speed: Option<Rate>,
 }
 
@@ -31,7 +31,8 @@ pub(super) struct BlockEntry {
     pub(super) nodes: Option<Located>,
 }
 
-/// How many names the hostlists of a file may still stand for: what is written in a line can ask for terabytes.
+/// The number of names that the hostlists of a file may still stand for: a short line can ask for
+/// terabytes of names.
 struct Budget {
     hosts: usize,
     links: usize,
@@ -46,7 +47,7 @@ fn not_described(above: &str, unknown: &[&str]) -> String {
 }
 
 impl Draft {
-    /// Switches by name, in any order.
+    /// Adds switches, given in any order, with their hosts and links.
     pub(super) fn add_switch_entries(&mut self, entries: &[SwitchEntry]) {
         let mut budget = Budget { hosts: MAX_HOSTS, links: MAX_LINKS };
         // All names first: a switch may be described after the one above it.
@@ -77,7 +78,8 @@ impl Draft {
         }
     }
 
-    /// Gives those that no entry describes.
+    /// Adds links from a switch to its children; returns the names of children that no entry
+    /// describes.
     fn add_children<'a>(
         &mut self,
         line: usize,
@@ -95,7 +97,7 @@ impl Draft {
         unknown
     }
 
-    /// Blocks as leaf switches below one.
+    /// Adds blocks as leaf switches with their hosts; they are joined below one switch in the end.
     pub(super) fn add_block_entries(&mut self, entries: &[BlockEntry]) {
         let mut budget = Budget { hosts: MAX_HOSTS, links: MAX_LINKS };
         for entry in entries {

@@ -45,7 +45,8 @@ pub(super) fn read(text: &str, file: &str, reading: Reading) -> Result<Topology,
     draft.finish(reading)
 }
 
-/// The lines with something in them, comments removed, with their numbers; one that ends in `\` goes on in the next.
+/// The lines with something in them, comments removed, with their numbers; a line that ends in `\`
+/// goes on in the next.
 fn lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut begun: Option<(usize, String)> = None;
@@ -171,7 +172,8 @@ pub(super) fn write(topology: &Topology) -> Written {
     written
 }
 
-/// The rate of links in Mb/s, if it is known and they agree.
+/// The rate of links in Mb/s; `None` if it is not known, an error if the links differ or the rate is
+/// no whole number.
 fn common_megabits(links: &[Link]) -> Result<Option<u64>, &'static str> {
     let Some(first) = links.first() else { return Ok(None) };
     if links.iter().any(|link| link.rate != first.rate) {

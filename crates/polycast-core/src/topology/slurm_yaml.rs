@@ -20,13 +20,14 @@ use super::{ProblemKind, Reading, Topology, TopologyError, Written, hostlist};
 
 const SUPPORTED: &str = "polycast knows tree and block";
 
-/// One of the topologies of a file.
+/// A topology of the file, as far as it was read: a file may have several.
 struct Candidate {
     name: String,
     is_default: bool,
-    /// Its switches and hosts, and the mistakes in it.
+    /// The switches and hosts of the topology, and the mistakes in its description.
     draft: Draft,
-    /// Why it cannot be taken although nothing is wrong with it, and where that stands.
+    /// The line and the reason if the topology cannot be used although nothing is wrong with its
+    /// description.
     unfit: Option<(usize, String)>,
 }
 
@@ -148,7 +149,7 @@ fn add_blocks(draft: &mut Draft, block: &Node) {
     draft.add_block_entries(&entries);
 }
 
-/// A hostlist, or a list of them.
+/// The names in a node, which is a hostlist or a list of hostlists; `None` without a node.
 fn names(draft: &mut Draft, node: Option<&Node>) -> Option<Located> {
     let node = node?;
     let text = match &node.content {
@@ -192,7 +193,8 @@ pub(super) fn write(topology: &Topology) -> Written {
     written
 }
 
-/// A name as it is where YAML takes it for a text, else in quotes: `12` would be a number, `no` a truth value.
+/// Writes a name as it is where YAML takes it for a text, else in quotes: `12` would be a number,
+/// `no` a truth value.
 fn scalar(text: &str) -> String {
     const WORDS: [&str; 8] = ["true", "false", "yes", "no", "on", "off", "null", "y"];
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,[]".contains(c);

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use super::draft::{Draft, in_line};
 use super::{Link, Switch, Topology};
 
-/// What keeps the description from being a tree with every link pointing down, with lines.
+/// The reasons why the description is not a tree with every link pointing down, each with its line.
 pub(super) fn irregularities(draft: &Draft) -> Vec<(usize, String)> {
     let name = |switch: usize| &draft.switches[switch].name;
     let mut found = Vec::new();
@@ -80,7 +80,8 @@ pub(super) fn tree(draft: Draft, is_irregular: bool) -> Topology {
     topology
 }
 
-/// Switches that are joined by links, each list in breadth-first order from its first in the file.
+/// The groups of switches that links join, each in breadth-first order from its first switch in the
+/// file.
 fn components(draft: &Draft) -> Vec<Vec<usize>> {
     let neighbours = neighbours(draft);
     let mut is_seen = vec![false; draft.switches.len()];
@@ -122,7 +123,8 @@ fn other_end(draft: &Draft, link: usize, one_end: usize) -> usize {
     if link.upper == one_end { link.lower } else { link.upper }
 }
 
-/// Of each component the switch that nothing is above and most is below, the first of them; in a cycle, its first.
+/// The root of each component: the switch that nothing is above and most is below, the first of
+/// several; in a cycle, its first switch.
 fn roots(draft: &Draft, components: &[Vec<usize>]) -> Vec<usize> {
     let mut links_down = vec![0usize; draft.switches.len()];
     let mut has_above = vec![false; draft.switches.len()];
@@ -137,7 +139,8 @@ fn roots(draft: &Draft, components: &[Vec<usize>]) -> Vec<usize> {
     components.iter().filter_map(|component| component.iter().copied().min_by_key(preference)).collect()
 }
 
-/// Breadth first from each root; gives which links were taken.
+/// Walks breadth first from each root and fills `parents` and `uplinks`; returns for each link
+/// whether it was taken.
 fn walk(draft: &Draft, roots: &[usize], parents: &mut [Option<usize>], uplinks: &mut [Link]) -> Vec<bool> {
     let neighbours = neighbours(draft);
     let mut taken = vec![false; draft.links.len()];
@@ -159,7 +162,7 @@ fn walk(draft: &Draft, roots: &[usize], parents: &mut [Option<usize>], uplinks: 
     taken
 }
 
-/// Which switches have hosts below them in the tree.
+/// For each switch, true if it has hosts below it in the tree.
 fn lead_to_hosts(draft: &Draft, parents: &[Option<usize>]) -> Vec<bool> {
     let mut lead = vec![false; parents.len()];
     for host in &draft.hosts {
@@ -225,7 +228,8 @@ impl Topology {
             .expect("there are more numbers than switches")
     }
 
-    /// Takes out the switches of the list that are not kept; nothing that is kept is below them.
+    /// Removes the switches whose entry in `is_kept` is false; no switch that is kept may be below
+    /// one of them.
     fn retain_switches(&mut self, is_kept: &[bool]) {
         let mut index_of = vec![0; self.switches.len()];
         let mut next = 0;

@@ -38,8 +38,8 @@ pub(super) fn any_topology() -> impl Strategy<Value = Topology> {
     })
 }
 
-/// The same tree as Slurm can say it: no latencies, one rate below each switch, something below each switch, hosts in the
-/// order of their switches.
+/// Changes a topology into one that Slurm's formats can express: no latencies, one rate below each
+/// switch, something below each switch, hosts in the order of their switches.
 pub(super) fn as_slurm_can_say(mut topology: Topology) -> Topology {
     let rate_below: Vec<Option<Rate>> = topology
         .switches

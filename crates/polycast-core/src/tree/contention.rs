@@ -4,8 +4,10 @@ use super::PlannedTree;
 use crate::topology::{Paths, Placed};
 use crate::units::Rank;
 
-/// How many pairs of messages of the tree share a directed edge of the network, if all are under way at the same time as in
-/// a pipeline. Messages of the same sender are no pair: it sends them one after the other (one-port model, Patarasuk et al. 2008, §4.1).
+/// Counts the pairs of messages of the tree that share a directed edge of the network if all
+/// messages are under way at the same time, as in a pipeline. Messages of the same sender are no
+/// pair, because a sender sends them one after the other (one-port model, Patarasuk et al. 2008,
+/// §4.1).
 ///
 /// Follows every message through the network, so it depends on nothing that the trees are made with.
 ///
@@ -15,7 +17,9 @@ pub fn contending_pairs(tree: &PlannedTree, placed: &Placed) -> u64 {
     pairs(tree, placed, |parent, child| (parent, child))
 }
 
-/// The same of the tree backwards, as data goes to the root: messages of the same receiver are no pair, which takes one after the other.
+/// Counts the pairs of messages that share a directed edge when data flows to the root, from
+/// children to parents. Messages to the same receiver are no pair, because a receiver takes them
+/// one after the other.
 pub fn contending_pairs_upwards(tree: &PlannedTree, placed: &Placed) -> u64 {
     pairs(tree, placed, |parent, child| (child, parent))
 }

@@ -26,15 +26,16 @@
 use super::{PlannedTree, Site, Traversal};
 use crate::units::Rank;
 
-/// A tree higher than this is not worth its second child: beyond, the chain is taken. Only where hundreds of switches form
-/// one line is there no lower one.
+/// The greatest height of a tree; beyond it a second child is not worth the time, and the chain is
+/// taken. Only where hundreds of switches form one line is there no lower tree.
 const MAX_HEIGHT: usize = 512;
 
-/// More children than this are not placed, whatever is asked for: the time to find their places grows with their number.
+/// The most children of a rank, whatever is asked for: the time to find their places grows with
+/// their number.
 pub const MAX_CONTENTION_FREE_CHILDREN: u32 = 64;
 
-/// Of the possible places for a child, how many are tried, the last ones first, before the last two children are placed;
-/// those are placed exactly. So binary trees are exact.
+/// The number of possible places that are tried for each child but the last two, the last places
+/// first. The last two children are placed exactly, so binary trees are exact.
 const PLACES_TRIED: usize = 4;
 
 /// The contention-free chain: the ring of the site from `root` on.
@@ -43,7 +44,7 @@ pub(super) fn chain(site: &Site, root: Rank) -> PlannedTree {
     chain_along(&[&site.ring()[from..], &site.ring()[..from]].concat())
 }
 
-/// Each sends to the next.
+/// The chain in which each rank of the list sends to the next.
 pub(super) fn chain_along(ranks: &[Rank]) -> PlannedTree {
     let mut children: Vec<&[Rank]> = vec![&[]; ranks.len()];
     for (place, rank) in ranks.iter().enumerate() {
@@ -68,7 +69,7 @@ pub(super) fn along(order: &Traversal, degree_of: impl Fn(Rank) -> u32) -> Plann
     }
 }
 
-/// How far trees of each height reach.
+/// The reach of trees, for each height and each first position.
 struct Heights<'a> {
     order: &'a Traversal,
     degrees: Vec<u32>,
@@ -83,15 +84,16 @@ struct Place {
     before: Option<usize>,
 }
 
-/// How the ranks after one are divided among its children.
+/// A division of the ranks after one position among its children.
 struct Division {
     reach: u32,
-    /// Of the last child, in the list of places.
+    /// The place of the last child, an index into the list of places.
     last: usize,
 }
 
 impl Heights<'_> {
-    /// `None` if no tree is lower than [`MAX_HEIGHT`].
+    /// The reach of trees of every height up to the first that covers the whole order; `None` if
+    /// that height is above [`MAX_HEIGHT`].
     fn of(order: &Traversal, degrees: Vec<u32>) -> Option<Heights<'_>> {
         let last = degrees.len() as u32 - 1;
         let mut heights = Heights { order, degrees, reach: vec![(0..=last).collect()] };
@@ -118,8 +120,9 @@ impl Heights<'_> {
         Some(heights)
     }
 
-    /// The best division of what follows position `i` among its children, whose subtrees reach as `lower` says. `enough(k)`:
-    /// what need not be exceeded by children that begin at `k` or before.
+    /// The best division of the positions after `i` among its children, whose subtrees reach as
+    /// `lower` says. `enough(k)` is a reach that children at `k` or before need not exceed, so the
+    /// search ends there.
     fn divide(
         &self,
         i: u32,
@@ -191,8 +194,8 @@ impl Heights<'_> {
     }
 }
 
-/// Where the next child of `from` may begin after one that begins at `start` and whose subtree reaches `reach`: the last
-/// places first.
+/// An iterator over the positions at which the next child of `from` may begin, the last first. The
+/// child before it begins at `start`, and its subtree reaches `reach`.
 struct Places<'a> {
     order: &'a Traversal,
     start: u32,

@@ -14,7 +14,8 @@
 use super::{Part, SendTimes};
 use crate::units::{Nanos, Rank};
 
-/// How long messages of one size take on an idle network. One unit of time is as good as another.
+/// The times that messages of one size take on an idle network. Any unit of time will do, if all
+/// three have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IdleTimes {
     /// `t_hold`: from the call until the next send can be called.
@@ -25,7 +26,7 @@ pub struct IdleTimes {
     pub end: Nanos,
 }
 
-/// What one sender knows of the network.
+/// A sender's estimate of how busy the network is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DynamicTimes {
     /// `t_sq + t_cont` of the message that left last: waiting in the send buffer and in the network.
@@ -38,33 +39,36 @@ impl DynamicTimes {
         self.delay = Some(Nanos(time_at_sender.0.saturating_sub(idle.hold.0.saturating_add(idle.out.0))));
     }
 
-    /// With what to plan a multicast whose messages would take `idle`; see [`super::Splits::optimal`].
+    /// The times to plan a multicast with whose messages would take `idle` on an idle network; see
+    /// [`super::Splits::optimal`].
     ///
-    /// Before the first message has left, that of an idle network.
+    /// Until the first message has left, these are the times of an idle network.
     pub fn expected(&self, idle: IdleTimes) -> SendTimes {
         let Some(delay) = self.delay else { return SendTimes { hold: idle.hold, end: idle.end } };
         SendTimes { hold: idle.hold.max(idle.out + delay), end: idle.end + delay }
     }
 }
 
-/// What a sender tells a receiver ahead of the data.
+/// The part of a multicast that a sender hands to a receiver, told ahead of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Of which multicast, by a count of its ranks': nobody knows from whom to expect it, and one sender may be ahead of another.
+    /// The number of the multicast, counted by its ranks: a receiver does not know from whom to
+    /// expect data, and one sender may be ahead of another.
     pub operation: u64,
     /// Bytes of the data, as the root has them.
     pub total: u64,
-    /// Who sends them.
+    /// The rank that sends the data.
     pub sender: Rank,
-    /// What the receiver, its source, is answerable for.
+    /// The part of the order that the receiver, as the part's source, is answerable for.
     pub part: Part,
 }
 
 impl Assignment {
-    /// As it travels: `operation` and `total` in 8 bytes each, then sender, begin, end and source in 4 each, little-endian.
+    /// Bytes of an encoded assignment: `operation` and `total` in 8 bytes each, then sender, begin,
+    /// end and source in 4 each, little-endian.
     pub const BYTES: usize = 32;
 
-    /// As it travels.
+    /// Writes the assignment as it is sent; [`Assignment::BYTES`] has the layout.
     pub fn encode(&self) -> [u8; Assignment::BYTES] {
         let Part { begin, end, source } = self.part;
         let mut bytes = [0; Assignment::BYTES];
@@ -76,7 +80,8 @@ impl Assignment {
         bytes
     }
 
-    /// What came, among so many ranks; `None` if it cannot be.
+    /// Reads an assignment among `ranks` ranks; `None` if the length is wrong, or the part or the
+    /// sender lies outside of the ranks.
     pub fn decode(bytes: &[u8], ranks: u32) -> Option<Assignment> {
         let (operation, rest) = bytes.split_first_chunk::<8>()?;
         let (total, words) = rest.split_first_chunk::<8>()?;

@@ -18,7 +18,8 @@ use super::pipeline::{crossing, on_link};
 use super::{Pipelined, PlannedTree, Site, Traversal, contention_free};
 use crate::units::{Nanos, Rank};
 
-/// More children than this are not tried: each has the segment later, and the binomial tree's root has no more among 256.
+/// The most children that are tried for a rank: each has the segment later, and the binomial tree's
+/// root has no more among 256.
 const MAX_DEGREE: u64 = 8;
 
 /// The tree that is fastest for `segments` segments of `segment_bytes`.

@@ -1,13 +1,14 @@
 /// Many short lists in two allocations, however many there are.
 #[derive(Clone, Debug)]
 pub struct Lists<T> {
-    /// Where each ends; the next begins there.
+    /// The end of each list in `entries`; the next list begins there.
     ends: Box<[u32]>,
     entries: Box<[T]>,
 }
 
 impl<T> Lists<T> {
-    /// So many lists, of entries that name theirs; in each they keep their order.
+    /// Makes `lists` lists of entries, each given with the index of its list. Entries of one list
+    /// keep their order.
     pub fn new(lists: usize, entries: impl Iterator<Item = (usize, T)>) -> Lists<T> {
         let mut entries: Vec<(usize, T)> = entries.collect();
         entries.sort_by_key(|(list, _)| *list);
@@ -23,12 +24,12 @@ impl<T> Lists<T> {
         begin as usize..self.ends[list] as usize
     }
 
-    /// One of them.
+    /// The entries of a list.
     pub fn of(&self, list: usize) -> &[T] {
         &self.entries[self.range(list)]
     }
 
-    /// The same, to be put into another order.
+    /// The entries of a list, to be put into another order.
     pub fn of_mut(&mut self, list: usize) -> &mut [T] {
         let range = self.range(list);
         &mut self.entries[range]

@@ -46,7 +46,7 @@ use crate::units::Rank;
 /// The form of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
-    /// Everybody is a child of the root.
+    /// Every other rank is a child of the root.
     Flat,
     /// Each rank is the child of the one before it.
     Chain,
@@ -59,14 +59,15 @@ pub enum Tree {
 /// A tree as one of its ranks sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalTree {
-    /// From whom this rank receives; `None` at the root.
+    /// The rank that this rank receives from; `None` at the root.
     pub parent: Option<Rank>,
-    /// To whom this rank sends, in this order.
+    /// The ranks that this rank sends to, in this order.
     pub children: Vec<Rank>,
 }
 
 impl Tree {
-    /// Where `rank` stands in the tree over `ranks` ranks that grows from `root`.
+    /// The place of `rank` in the tree over `ranks` ranks that grows from `root`: its parent and
+    /// children.
     ///
     /// # Panics
     /// If the tree is [`Tree::KNomial`] with `k` = 1, which would never reach a second rank.

@@ -20,12 +20,13 @@ use std::num::NonZeroU32;
 use super::SendTimes;
 use crate::units::Nanos;
 
-/// For every number of ranks up to some: how many of them each receiver of the root's next messages leads, and how long it
-/// takes until the last one has the message.
+/// The division of ranks in an optimal tree, for every number of ranks up to a limit: how many of
+/// them each receiver of the root's next messages leads, and how long it takes until the last one
+/// has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splits {
     ports: usize,
-    /// `latency[i]` of `i` ranks.
+    /// `latency[i]` is the time until the last of `i` ranks has the message.
     latency: Vec<Nanos>,
     /// `ports` entries for each number of ranks.
     led: Vec<u32>,
@@ -88,7 +89,7 @@ impl Splits {
         }
     }
 
-    /// Up to two ranks.
+    /// The splits for up to two ranks, which every construction begins with.
     fn begin(ports: usize, times: SendTimes, ranks: u32) -> Splits {
         let entries = ranks.min(2) as usize + 1;
         let mut led = vec![0; entries * ports];
@@ -98,12 +99,13 @@ impl Splits {
         Splits { ports, latency: [Nanos(0), Nanos(0), times.end][..entries].to_vec(), led }
     }
 
-    /// Until the last of `ranks` ranks has the message.
+    /// The time until the last of `ranks` ranks has the message.
     pub fn latency(&self, ranks: u32) -> Nanos {
         self.latency[ranks as usize]
     }
 
-    /// How many of `ranks` ranks each receiver of the root's next messages leads; the first message first.
+    /// For each of the root's next messages, the number of ranks, of `ranks` in all, that its
+    /// receiver leads; the first message first.
     pub fn led(&self, ranks: u32) -> impl Iterator<Item = u32> {
         let first = ranks as usize * self.ports;
         self.led[first..first + self.ports].iter().copied().filter(|led| *led > 0)

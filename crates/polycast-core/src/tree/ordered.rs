@@ -25,14 +25,14 @@ use crate::units::Rank;
 pub struct Part {
     /// The first place.
     pub begin: u32,
-    /// Behind the last place.
+    /// The place behind the last one.
     pub end: u32,
     /// The place of the one who has the message.
     pub source: u32,
 }
 
 impl Part {
-    /// How many places the source is answerable for besides its own.
+    /// The number of places that the source is answerable for besides its own.
     pub fn others(&self) -> u32 {
         self.end - self.begin - 1
     }

@@ -13,26 +13,29 @@ use super::PlannedTree;
 use crate::topology::{Edge, Link, Paths};
 use crate::units::{Nanos, Rate};
 
-/// What a link is taken for whose rate is unknown, in bits per second: the commonest Ethernet.
+/// The rate assumed for a link whose rate is unknown, in bits per second: that of the commonest
+/// Ethernet.
 const UNKNOWN_BITS_PER_SECOND: u64 = 1_000_000_000;
-/// What a link is taken for whose latency is unknown: half of what a message takes through two hosts and a switch.
+/// The latency assumed for a link whose latency is unknown: half the time of a message through two
+/// hosts and a switch.
 const UNKNOWN_LATENCY: Nanos = Nanos::from_micros(10);
-/// Through a host's memory, in bits per second.
+/// The rate of a copy through a host's memory, in bits per second.
 const MEMORY_BITS_PER_SECOND: u64 = 40_000_000_000;
-/// What a message costs its sender whatever its length.
+/// The time that a message costs its sender, whatever its length.
 const SEND_OVERHEAD: Nanos = Nanos::from_micros(2);
 
 /// The time of a pipelined broadcast over one tree with one segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipelined {
-    /// Until the last rank has the first segment.
+    /// The time until the last rank has the first segment.
     pub fill: Nanos,
-    /// From segment to segment.
+    /// The time from one segment to the next.
     pub interval: Nanos,
 }
 
 impl Pipelined {
-    /// Segments of `segment_bytes` over a tree of ranks between which messages go these ways.
+    /// The time of a broadcast in segments of `segment_bytes` over a tree whose messages take these
+    /// `paths`.
     pub fn over(tree: &PlannedTree, paths: &Paths, segment_bytes: u64) -> Pipelined {
         let mut on_edge = HashMap::<Edge, u64>::new();
         let mut arrival = vec![Nanos(0); tree.ranks() as usize];
@@ -55,18 +58,19 @@ impl Pipelined {
         Pipelined { fill: arrival.into_iter().max().unwrap_or_default(), interval }
     }
 
-    /// Until the last rank has `segments` segments.
+    /// The time until the last rank has `segments` segments.
     pub fn completion(self, segments: u64) -> Nanos {
         let more = u128::from(self.interval.0) * u128::from(segments.saturating_sub(1));
         self.fill + Nanos(u64::try_from(more).unwrap_or(u64::MAX))
     }
 }
 
-/// What a message meets on its way.
+/// The times of a message along its path.
 struct Way {
-    /// Its time on the first link, which is that of its sender.
+    /// Time on the path's first link, that of the sender.
     first: Nanos,
-    /// Its time on the slowest link; switches pass on what comes packet by packet.
+    /// Time on the path's slowest link; switches pass a message on packet by packet, so this link
+    /// alone counts.
     slowest: Nanos,
     latency: Nanos,
 }
@@ -86,13 +90,13 @@ impl Way {
     }
 }
 
-/// How long `bytes` take on a link.
+/// The time that `bytes` take on a link at its rate, without latency.
 pub(super) fn on_link(link: Link, bytes: u64) -> Nanos {
     let rate = link.rate.map_or(UNKNOWN_BITS_PER_SECOND, Rate::bits_per_second);
     Nanos::on_link(bytes as usize, rate)
 }
 
-/// How long a message of `bytes` and no other takes over a link.
+/// The time of a message of `bytes` over an idle link: on the link and its latency.
 pub(super) fn crossing(link: Link, bytes: u64) -> Nanos {
     on_link(link, bytes) + link.latency.unwrap_or(UNKNOWN_LATENCY)
 }

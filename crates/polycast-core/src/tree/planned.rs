@@ -7,9 +7,10 @@ use crate::units::Rank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTree {
     root: Rank,
-    /// The root is its own.
+    /// The parent of each rank; the root's entry is the root itself.
     parent: Vec<Rank>,
-    /// Where each rank's children begin in `children`, and where the last one's end.
+    /// For each rank the index in `children` where its children begin, then the index where the
+    /// last rank's end.
     first_child: Vec<u32>,
     children: Vec<Rank>,
 }
@@ -36,22 +37,22 @@ impl PlannedTree {
         PlannedTree { root, parent, first_child, children: all }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.parent.len() as u32
     }
 
-    /// Who has the data.
+    /// The rank that has the data in the beginning.
     pub fn root(&self) -> Rank {
         self.root
     }
 
-    /// From whom a rank receives; `None` at the root.
+    /// The rank that a rank receives from; `None` at the root.
     pub fn parent(&self, rank: Rank) -> Option<Rank> {
         (rank != self.root).then(|| self.parent[rank.index()])
     }
 
-    /// To whom a rank sends, in this order.
+    /// The ranks that a rank sends to, in this order.
     pub fn children(&self, rank: Rank) -> &[Rank] {
         let end = self.first_child[rank.index() + 1] as usize;
         &self.children[self.first_child[rank.index()] as usize..end]

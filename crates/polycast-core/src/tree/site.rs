@@ -21,18 +21,19 @@ use crate::units::{Nanos, Rank};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Nodes are numbered as in [`Edge`].
+    /// The network below the ranks; nodes are numbered as in [`Edge`].
     paths: Paths,
-    /// Of each node those with ranks below, in the order of their first ranks.
+    /// The children of each node that have ranks below, in the order of their first ranks.
     children: Lists<u32>,
-    /// On each host, as they are met there: rising where it is not known who is near whom.
+    /// The ranks on each host, as a walk meets them: rising where it is not known which ranks are
+    /// near each other.
     ranks: Lists<Rank>,
-    /// At or below each node.
+    /// The number of ranks at or below each node.
     ranks_below: Vec<u32>,
     /// All ranks, as a walk from rank 0 meets them.
     ring: Vec<Rank>,
     ring_position: Vec<u32>,
-    /// Of each rank; empty where nothing is known.
+    /// The locality of each rank; empty where nothing is known.
     localities: Vec<Locality>,
     moved: u32,
 }
@@ -67,8 +68,9 @@ impl Site {
         site
     }
 
-    /// With ranks of a host that are near each other one behind the other: what visits them goes from one NUMA node or cache to the next as rarely as it
-    /// can. Of each rank; none where nothing is known. The first rank of a host stays the first.
+    /// Reorders each host's ranks so that ranks near each other follow each other: a walk then
+    /// changes from one NUMA node or cache to the next as rarely as possible. `localities` has an
+    /// entry per rank, or none where nothing is known. The first rank of a host stays the first.
     pub fn with_localities(mut self, localities: Vec<Locality>) -> Site {
         if localities.is_empty() {
             return self;
@@ -85,14 +87,15 @@ impl Site {
         self
     }
 
-    /// As if there were no other ranks than these of a host, counted from 0 on.
+    /// The site of these ranks of one host alone, renumbered from 0.
     pub fn alone(&self, ranks: &[Rank]) -> Site {
         let known = ranks.iter().filter_map(|rank| self.localities.get(rank.index()));
         let localities = known.copied().collect();
         Site::by_host(&vec![0; ranks.len()]).with_localities(localities)
     }
 
-    /// How many ranks stand elsewhere on the ring because of where on their hosts they run.
+    /// The number of ranks whose place on the ring changed because of where on their hosts they
+    /// run.
     pub fn moved(&self) -> u32 {
         self.moved
     }
@@ -104,8 +107,8 @@ impl Site {
         }
     }
 
-    /// Where nothing is known of the network: hosts on one switch. `host_of` has an entry per rank, the same for ranks on
-    /// the same host.
+    /// The site of hosts on one switch, for use where nothing is known of the network. `host_of`
+    /// has an entry per rank, the same for ranks on the same host.
     pub fn by_host(host_of: &[u64]) -> Site {
         let mut known = HashMap::new();
         let index_of = |host| {
@@ -117,12 +120,12 @@ impl Site {
         Site::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() })
     }
 
-    /// Each rank on a host of its own, all on one switch.
+    /// The site of `ranks` ranks, each on a host of its own, all on one switch.
     pub fn flat(ranks: u32) -> Site {
         Site::by_host(&(0..ranks.into()).collect::<Vec<u64>>())
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.paths.ranks()
     }
@@ -137,7 +140,7 @@ impl Site {
         (0..self.ranks()).map(|rank| self.paths.node_of(Rank(rank)) as u64).collect()
     }
 
-    /// What lies between two ranks.
+    /// The class of the link between two ranks: same node, same switch or across switches.
     pub fn class(&self, a: Rank, b: Rank) -> LinkClass {
         let [a, b] = [a, b].map(|rank| self.paths.node_of(rank));
         if a == b {
@@ -155,7 +158,7 @@ impl Site {
         &self.ring
     }
 
-    /// Where a rank stands on the [ring](Site::ring).
+    /// The position of a rank on the [ring](Site::ring).
     pub fn ring_position(&self, rank: Rank) -> u32 {
         self.ring_position[rank.index()]
     }
@@ -167,12 +170,13 @@ impl Site {
         self.walk(root, Onward::size)
     }
 
-    /// As [`Site::from_root`], with what lies behind the costliest link visited last, from where the walk does not come back.
+    /// The depth-first order of [`Site::from_root`], but with the ranks behind the costliest link
+    /// visited last: a walk does not come back from there.
     pub(super) fn costliest_last(&self, root: Rank, cost: impl Fn(Link) -> Nanos) -> Traversal {
         self.walk(root, |onward| (cost(onward.link), onward.size()))
     }
 
-    /// Depth-first from `root`; of several ways onward those with the lowest key first.
+    /// Walks depth-first from `root`; of several ways onward those with the lowest key first.
     fn walk<K: Ord>(&self, root: Rank, key: impl Fn(&Onward) -> K) -> Traversal {
         let start = self.paths.node_of(root);
         let mut visits = Visits::new(self.ranks() as usize);
@@ -216,8 +220,8 @@ impl Site {
         visits.finish()
     }
 
-    /// Where a walk can go from `node`, having come `from` there. What has no ranks below it is left out; what is above is
-    /// taken along even so.
+    /// The steps that a walk can take from `node`, having come `from` there. Children without ranks
+    /// below are left out; the parent is kept even if there are no ranks beyond.
     fn onward(&self, node: usize, from: Option<usize>) -> Vec<Onward> {
         let up = self.paths.parent(node).map(|parent| (parent, node, self.ranks() - self.ranks_below[node]));
         let down = self.children.of(node).iter().map(|&child| child as usize);
@@ -251,7 +255,7 @@ impl Site {
     }
 }
 
-/// A way that a walk can take.
+/// A step that a walk can take, over one link.
 struct Onward {
     node: usize,
     from: usize,
@@ -261,7 +265,8 @@ struct Onward {
 }
 
 impl Onward {
-    /// Hosts before switches, in the order of their first ranks; switches by the ranks beyond.
+    /// The sort key that puts hosts before switches: hosts in the order of their first ranks,
+    /// switches by the ranks beyond.
     fn size(&self) -> (bool, u32) {
         if self.is_host { (false, 0) } else { (true, self.ranks_beyond) }
     }

@@ -26,12 +26,12 @@ pub struct Traversal {
     goes_on: Vec<Option<u32>>,
 }
 
-/// Positions beyond one link.
+/// The positions beyond one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interval {
     first: u32,
     last: u32,
-    /// The next one around it.
+    /// The next interval around this one, an index into `Traversal::beyond`.
     outer: Option<u32>,
 }
 
@@ -55,14 +55,16 @@ impl Traversal {
         self.ranks.len() as u32 - 1
     }
 
-    /// Where a subtree that covers positions `start..next` has last gone into an interval that contains `next` as well. If
-    /// that is after `start`, a message from before `start` to `next` would go in by the same edge.
+    /// The last position at which a subtree over positions `start..next` has gone into an interval
+    /// that contains `next` as well. If that is after `start`, a message from before `start` to
+    /// `next` would go in by the same edge.
     pub(super) fn entered_at(&self, next: u32) -> u32 {
         self.entered_at[next as usize]
     }
 
-    /// Whether a rank at `from` that sends to `start`, whose subtree covers `start..next`, can send to `next` without sharing
-    /// a directed edge with any message inside that subtree (Patarasuk et al. 2008, §4.1.2, line 17 of Algorithm 2).
+    /// True if a rank at `from` that sends to `start`, whose subtree covers `start..next`, can send
+    /// to `next` without sharing a directed edge with any message inside that subtree (Patarasuk et
+    /// al. 2008, §4.1.2, line 17 of Algorithm 2).
     ///
     /// ```text
     ///   contention out of an interval:         contention into an interval:
@@ -101,7 +103,7 @@ impl Visits {
         self.beyond.push(Interval { first: self.ranks.len() as u32, last: 0, outer });
     }
 
-    /// Comes back over it.
+    /// Comes back over the link that was entered last; an interval without ranks is dropped.
     pub fn leave(&mut self) {
         let Some(index) = self.open.pop() else { return };
         let end = self.ranks.len() as u32;

@@ -8,16 +8,16 @@ use crate::spec::{Form, Multicast};
 use crate::wire::{FLAG_LEAVE, FLAG_WAITED};
 use polycast_units::Nanos;
 
-/// When the root may begin.
+/// The condition under which the root may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     Open,
     At(Nanos),
-    /// When the drawn receiver has said that it is there.
+    /// The root begins when the drawn receiver has said that it is there.
     Arrival,
 }
 
-/// Who waits for a node that has failed.
+/// The neighbours that wait for a node that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     pub successor_is_to_know: bool,
@@ -29,23 +29,23 @@ pub(super) struct Failed {
 pub(super) struct Active {
     pub spec: Multicast,
     pub cut: Fragmentation,
-    /// 0 is the root.
+    /// The node's place in the ring, counted from the root, which is 0.
     pub position: u32,
     pub receiver: Receiver,
     pub ring: RingRepair,
     pub repair: DatagramRepair,
     pub question: Question,
-    /// The root only.
+    /// The multicast of the message, on the root only.
     pub sender: Option<Sender>,
     pub gate: Gate,
     pub root_waited: bool,
-    /// The root has sent everything, and something may still be in its host.
+    /// True if the root has sent everything, and something may still be in its host.
     pub awaits_departure: bool,
-    /// This node has been drawn and has not told the root that it is there.
+    /// True if the node has been drawn and has not yet told the root that it is there.
     pub arrival_is_due: bool,
-    /// This node has kept what it pushes, or keeps nothing.
+    /// True if the node has kept a copy of what it pushes, or keeps none.
     pub is_kept: bool,
-    /// This node will not have the message.
+    /// The neighbours to tell that the node will not have the message; `None` unless it has failed.
     pub failed: Option<Failed>,
     /// Datagrams that the root sends, each once.
     pub datagrams: u64,
@@ -54,17 +54,19 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Of all datagrams about this broadcast. `is_told`: the ranks are to leave multicast.
+    /// The flags of all datagrams about this broadcast. `is_told`: the ranks are to leave
+    /// multicast.
     pub fn flags(&self, is_told: bool) -> u16 {
         (if self.root_waited { FLAG_WAITED } else { 0 }) | if is_told { FLAG_LEAVE } else { 0 }
     }
 
-    /// What this node may be asked for is there: on a root all of the message. Until then it answers nobody, who cannot miss anything yet.
+    /// True if all that the node may be asked for is there: on a root all of the message. Until
+    /// then the root answers nobody, as no node can miss anything yet.
     pub fn has_source(&self) -> bool {
         self.sender.as_ref().is_none_or(Sender::has_all)
     }
 
-    /// What this node waits for, if it waits for nothing else.
+    /// The word that the node waits for, if it waits for nothing else.
     pub fn awaited(&self) -> Option<Word> {
         if self.failed.is_some() {
             return None;
@@ -77,7 +79,7 @@ impl Active {
         (is_pull && has_sent && self.receiver.is_complete() && self.ring.awaits_done()).then_some(Word::Done)
     }
 
-    /// Everything has been sent: what is missing is lost.
+    /// Notes that everything has been sent: what is missing is lost.
     pub fn saw_end(&mut self, now: Nanos) {
         if !self.receiver.is_over() {
             self.receiver.saw_end();

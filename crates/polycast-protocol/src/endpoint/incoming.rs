@@ -11,13 +11,14 @@ use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
-/// If the successor misses a larger part of what was sent, it was late, or multicast does not reach it: no reason to send it
-/// to all others again.
+/// The largest part of a message that is multicast again for the successor, one in this many. A
+/// successor that misses more was late, or multicast does not reach it: no reason to send the
+/// message to all others again.
 const AGAIN_PER_MESSAGE: u32 = 8;
 
 impl Endpoint {
-    /// A datagram that [`wire::open`](crate::wire::open) has accepted for this communicator. Without a broadcast in progress, `data`
-    /// is not touched.
+    /// Takes a datagram that [`wire::open`](crate::wire::open) has accepted for this communicator.
+    /// Without a broadcast in progress, `data` is not touched.
     pub fn on_datagram(
         &mut self,
         header: &Header,
@@ -123,7 +124,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// A message from another node.
+    /// Takes a message from another node.
     pub fn on_message(
         &mut self,
         message: &[u8],

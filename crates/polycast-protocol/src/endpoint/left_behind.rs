@@ -4,25 +4,28 @@ use crate::message::Body;
 /// A node that has everything stays while more fragments than these may still come from its predecessor.
 const MAX_FRAGMENTS: u32 = 128;
 
-/// What may still come from the predecessor, of the broadcast in progress and of those before it, which this node may have left without
-/// that.
+/// The fragments that may still come from the predecessor, of the broadcast in progress and of
+/// those before it, which this node may have left without them.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
-    /// That it pushes, or has been asked for: it sends each once, unless it had left when the request came.
+    /// Fragments to come of the broadcast in progress: those that the predecessor pushes, or has
+    /// been asked for. It sends each once, unless it had left when the request came.
     fragments: u32,
-    /// The same of broadcasts that this node has left. What the predecessor says of a later one it says behind all these.
+    /// Fragments to come of broadcasts that this node has left. A message of the predecessor about
+    /// a later broadcast comes behind all these.
     fragments_before: u32,
-    /// Pulled broadcasts left since it was heard: it may have said the end of each.
+    /// Pulled broadcasts left since the predecessor was heard, each of which it may have sent an
+    /// end of.
     ends: u32,
 }
 
 impl LeftBehind {
-    /// The predecessor will send so many.
+    /// The predecessor will send so many fragments.
     pub fn expect(&mut self, fragments: u32) {
         self.fragments = self.fragments.saturating_add(fragments);
     }
 
-    /// A message of the broadcast in progress, or of one before.
+    /// A message has come, of the broadcast in progress or of one before.
     pub fn came(&mut self, body: &Body<'_>, is_of_this: bool) {
         if is_of_this && matches!(body, Body::Fragments(..) | Body::End) {
             (self.ends, self.fragments_before) = (0, 0);
@@ -38,13 +41,13 @@ impl LeftBehind {
         }
     }
 
-    /// This node leaves a broadcast; `is_pull`: in which the predecessor may say the end.
+    /// The node leaves a broadcast. `is_pull`: the predecessor may send an end of it.
     pub fn left(&mut self, is_pull: bool) {
         self.ends = self.ends.saturating_add(u32::from(is_pull));
         self.fragments_before = self.fragments_before.saturating_add(std::mem::take(&mut self.fragments));
     }
 
-    /// It is little enough.
+    /// True if few enough fragments may still come for the node to leave.
     pub fn may_leave(&self) -> bool {
         self.all() <= MAX_FRAGMENTS
     }
@@ -53,9 +56,11 @@ impl LeftBehind {
         self.fragments.saturating_add(self.fragments_before)
     }
 
-    /// In how many messages at most. Each fragment may come in one of its own, behind it a loss probe, and ends before it. Ends alone do not
-    /// count: they are so short that any MPI takes them unasked. In a ring of `nodes`, whose predecessor has lost sight of so many
-    /// broadcasts waits for it in the first of them, and so on back to a root.
+    /// The most messages that the fragments may still come in. Each fragment may come in a message
+    /// of its own, with a loss probe behind it, and with ends before it. Ends alone do not count:
+    /// they are so short that any MPI takes them unasked. At most `nodes` ends count: in a ring of
+    /// `nodes`, a node whose predecessor has lost sight of so many broadcasts waits for it in the
+    /// first of them, and so on back to a root.
     pub fn messages(&self, nodes: u32) -> usize {
         if self.all() == 0 { 0 } else { 2 * (self.all() + self.ends.min(nodes)) as usize }
     }

@@ -4,7 +4,7 @@
 
 use super::Peer;
 
-/// After a loss, probes are sent during this many broadcasts.
+/// The number of broadcasts after a loss during which probes are sent.
 const BROADCASTS_AFTER_A_LOSS: u32 = 16;
 
 /// Decides which messages are followed by a loss probe, an empty message.
@@ -23,17 +23,17 @@ impl LossProbe {
         self.broadcasts = BROADCASTS_AFTER_A_LOSS;
     }
 
-    /// This node has asked by multicast, or would have.
+    /// The node has asked by multicast, or would have.
     pub fn waited_long(&mut self) {
         self.urgent_broadcasts = BROADCASTS_AFTER_A_LOSS;
     }
 
-    /// It has, in this broadcast or shortly before.
+    /// True if the node has asked by multicast, in this broadcast or shortly before.
     pub fn is_urgent(&self) -> bool {
         self.urgent_broadcasts > 0
     }
 
-    /// Losses have been seen, in this broadcast or shortly before.
+    /// True if losses have been seen, in this broadcast or shortly before.
     pub fn sees_losses(&self) -> bool {
         self.broadcasts > 0
     }
@@ -43,7 +43,8 @@ impl LossProbe {
         self.urgent_broadcasts = self.urgent_broadcasts.saturating_sub(1);
     }
 
-    /// A message has been sent. A drawn receiver's is alone on its way, with one receive posted for it.
+    /// A message has been sent, so a probe may be due. The message of a drawn receiver gets none:
+    /// it is alone on its way, with one receive posted for it.
     pub fn sent(&mut self, to: Peer) {
         self.due = Some(to).filter(|to| self.broadcasts > 0 && !matches!(to, Peer::Drawn(_)));
     }

@@ -49,14 +49,14 @@ use super::sender::Sender;
 use super::spec::{Form, Multicast};
 use polycast_units::Nanos;
 
-/// What is known of nodes that do not hear multicast any more.
+/// The state of nodes that do not hear multicast any more, as far as this node knows.
 #[derive(Debug, Default)]
 struct Deaf {
-    /// There is one.
+    /// True if there is such a node.
     is_known: bool,
-    /// The predecessor knows it from this node.
+    /// True if this node has told its predecessor.
     is_said: bool,
-    /// A root has told all.
+    /// True if a root has told all nodes.
     is_told: bool,
 }
 
@@ -66,7 +66,7 @@ impl Deaf {
     }
 }
 
-/// One node of one communicator; see the module.
+/// A node of a communicator; see the module.
 #[derive(Debug)]
 pub struct Endpoint {
     membership: Membership,
@@ -84,7 +84,7 @@ pub struct Endpoint {
     left_behind: LeftBehind,
     towards_root: TowardsRoot,
     answer_time: AnswerTime,
-    /// How long the words take that this node waits for.
+    /// The mean time of the words that this node waits for.
     word_time: AnswerTime,
     said: Said,
     kept: Kept,
@@ -95,7 +95,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// No broadcast has begun.
+    /// A node before its first broadcast.
     ///
     /// # Panics
     /// If the membership is none: fewer than 2 nodes, no payload or more than a message takes.
@@ -199,20 +199,23 @@ impl Endpoint {
         outcome
     }
 
-    /// Of the message that this root multicasts so many bytes are there, from the beginning on. It sends no more before it is said again, and answers
-    /// nobody; where it is not said, all is there.
+    /// Limits a root to the first `bytes` bytes of its message, because no more are there. It sends
+    /// no more before the next call, and answers nobody until all is there. Without a call, all is
+    /// there.
     pub fn limit(&mut self, bytes: u64) {
         if let Some(sender) = self.active.as_mut().and_then(|active| active.sender.as_mut()) {
             sender.limit(bytes);
         }
     }
 
-    /// The root in progress, if this node is that, has all of its message.
+    /// False if this node is the root of the broadcast in progress and does not have all of its
+    /// message yet.
     pub fn has_source(&self) -> bool {
         self.active.as_ref().is_none_or(Active::has_source)
     }
 
-    /// The broadcast in progress needs nothing from this node any more, and this node nothing from it.
+    /// True if the broadcast in progress needs nothing from this node any more, and this node
+    /// nothing from it.
     pub fn is_finished(&self) -> bool {
         self.active.as_ref().is_some_and(|active| {
             if let Some(failed) = active.failed {
@@ -233,8 +236,8 @@ impl Endpoint {
         })
     }
 
-    /// This node will not have the message: after a [`Mismatch`], or if it has none to send. It goes on until it is finished, to tell
-    /// its neighbours; what comes meanwhile is of no interest.
+    /// Gives up the message: after a [`Mismatch`], or if the root has none to send. The node goes
+    /// on until it is finished, to tell its neighbours; what comes meanwhile is of no interest.
     pub fn fail(&mut self) {
         let nodes = self.membership.nodes;
         let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else { return };
@@ -280,36 +283,42 @@ impl Endpoint {
         self.towards_root.to_come()
     }
 
-    /// Some node does not hear multicast any more, as far as this one knows: this one itself, or it was told.
+    /// True if, as far as this node knows, some node does not hear multicast any more: this node
+    /// itself, or one that it was told of.
     pub fn knows_of_deaf(&self) -> bool {
         self.deaf.is_known
     }
 
-    /// This node has learned by other ways that some node does not hear multicast any more; it tells its predecessor in the next broadcast.
+    /// Notes that some node does not hear multicast any more, as this node has learned by other
+    /// ways; it tells its predecessor in the next broadcast.
     pub fn learn_of_deaf(&mut self) {
         self.deaf.is_known = true;
     }
 
-    /// In its next broadcast as the root this node tells all that the ranks are to leave multicast. What the others hear before they are
-    /// through with that broadcast, from whomever, says so: when they are, all know it.
+    /// Orders the ranks to leave multicast: in its next broadcast as the root this node tells all.
+    /// Whatever the other nodes hear of that broadcast, from whomever, says so; when they are
+    /// through with it, all know.
     pub fn tell_to_leave(&mut self) {
         self.deaf.is_told = true;
     }
 
-    /// The root of the broadcast in progress, or of one before it, has told all that the ranks are to leave multicast.
+    /// True if the root of the broadcast in progress, or of one before it, has told all that the
+    /// ranks are to leave multicast.
     pub fn is_told_to_leave(&self) -> bool {
         self.deaf.is_told
     }
 
-    /// The root has sent everything, and its patience begins when that has left its host: where packets of other connections overtake those that wait
-    /// (fair queues), its end by a message would otherwise come first, and be answered by a request for all that is still on its way. Whoever drives
-    /// the endpoint looks again soon.
+    /// True if the root has sent everything and waits until that has left its host; its patience
+    /// begins then. Where packets of other connections overtake those that wait (fair queues), its
+    /// end by a message would otherwise come first, and be answered by a request for all that is
+    /// still on its way. The driver of the endpoint looks again soon.
     pub fn awaits_departure(&self) -> bool {
         let active = self.active.as_ref().filter(|active| active.failed.is_none());
         active.is_some_and(|active| active.awaits_departure && active.ring.owes_end())
     }
 
-    /// The root has multicast all of its message; what it is asked for may still go again.
+    /// True if the root has multicast all of its message; fragments that it is asked for may still
+    /// go again.
     pub fn has_multicast_all(&self) -> bool {
         self.active.as_ref().and_then(|active| active.sender.as_ref()).is_none_or(Sender::is_through)
     }
@@ -319,18 +328,19 @@ impl Endpoint {
         self.operation
     }
 
-    /// This node has all of the message.
+    /// True if this node has all of the message.
     pub fn is_complete(&self) -> bool {
         self.active.as_ref().is_none_or(|active| active.receiver.is_complete())
     }
 
-    /// Of the broadcast in progress this node has so many bytes, from the beginning on. Who has any has heard whether the root tells the ranks to
-    /// leave.
+    /// The number of bytes of the broadcast in progress that this node has, from the beginning on.
+    /// A node that has any has heard whether the root tells the ranks to leave.
     pub fn prefix_bytes(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.receiver.prefix_bytes())
     }
 
-    /// While a message comes in by multicast: bytes up to the last datagram so far, and those behind it.
+    /// While a message comes in by multicast: the bytes up to the last datagram so far, and those
+    /// behind it.
     pub fn bytes_by_multicast(&self) -> Option<(u64, u64)> {
         let active = self.active.as_ref().filter(|active| !active.receiver.is_over())?;
         let payload_bytes = u64::from(active.cut.payload_bytes());
@@ -344,7 +354,7 @@ impl Endpoint {
         self.early.bytes()
     }
 
-    /// What has happened so far.
+    /// The counts of what has happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

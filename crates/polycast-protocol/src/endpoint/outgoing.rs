@@ -16,8 +16,8 @@ use polycast_units::Nanos;
 const MAX_PUSH_BYTES: usize = 4 << 10;
 
 impl Endpoint {
-    /// What is to be done next; `buffer` is replaced by the datagrams or by the message. `None`: nothing that there is
-    /// room for.
+    /// The next action, with `buffer` replaced by the datagrams or by the message. `None` if there
+    /// is nothing to do that there is room for.
     pub fn next_action(
         &mut self,
         now: Nanos,
@@ -43,7 +43,8 @@ impl Endpoint {
         message.or_else(|| self.next_datagrams(now, capacity, data, buffer))
     }
 
-    /// Keeps what is pushed, when nothing waits for it any more. Every node but the last has something to send when it has all of the message.
+    /// Keeps a copy of a pushed message, when nothing waits for it any more. Every node but the
+    /// last has something to send when it has all of the message.
     fn keep_copy(&mut self, data: &Data<'_>) {
         let Some(active) = self.active.as_mut().filter(|active| !active.is_kept) else { return };
         if active.receiver.is_complete() && active.sender.as_ref().is_none_or(Sender::is_through) {
@@ -127,7 +128,8 @@ impl Endpoint {
         Some(Action::Message { to })
     }
 
-    /// Replaces `message` by the last one of this node, to both neighbours, when its communicator goes.
+    /// Replaces `message` by the last message of this node, to both neighbours, when its
+    /// communicator goes.
     pub fn bye(&self, message: &mut Vec<u8>) {
         message::encode_bye(&self.header(0), message);
     }
@@ -176,8 +178,8 @@ impl Endpoint {
         Some(Action::Datagrams { datagram_bytes: full.min(buffer.len()) })
     }
 
-    /// When there may be an action without anything coming in; `None`: never. What would be a datagram has no time while
-    /// the socket has no room.
+    /// The time from which there may be an action without anything coming in; `None` if never.
+    /// Datagrams have no time while the socket has no room.
     pub fn deadline(&self, has_room: bool) -> Option<Nanos> {
         let active = self.active.as_ref()?;
         if !has_room {
@@ -202,7 +204,7 @@ impl Endpoint {
     }
 }
 
-/// At least one, however large.
+/// The number of fragments in one message to the successor: at least one, however large.
 fn fragments_per_message(form: Form, cut: Fragmentation) -> usize {
     let most = match form {
         Form::Push => MAX_PUSH_BYTES,

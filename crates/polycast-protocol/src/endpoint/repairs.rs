@@ -12,24 +12,26 @@ use crate::wire::{
 };
 use polycast_units::Nanos;
 
-/// A done by multicast may overtake so many messages of its sender. This node has to receive them in whatever it does next.
+/// The most messages of its sender that a done by multicast may overtake. The node has to receive
+/// them in whatever it does next.
 const MAX_OVERTAKEN: u64 = 32;
-/// The length of a datagram with a done.
+/// Bytes of a datagram with a done.
 const DONE_DATAGRAM_BYTES: usize = HEADER_BYTES + DONE_BYTES;
 
-/// Messages from a node to its predecessor, but for loss probes, which may follow each; since the communicator was made.
+/// The numbers of messages from a node to its predecessor, but for loss probes, which may follow
+/// each; since the communicator was made.
 #[derive(Debug, Default)]
 pub(super) struct TowardsRoot {
-    /// That this node has sent.
+    /// Messages that this node has sent.
     pub sent: u64,
-    /// That it has taken from its successor.
+    /// Messages that this node has taken from its successor.
     taken: u64,
-    /// That its successor said it had sent when its last done came by multicast.
+    /// Messages that the successor said it had sent, when its last done came by multicast.
     announced: u64,
 }
 
 impl TowardsRoot {
-    /// One has been taken.
+    /// A message has been taken from the successor.
     pub fn took(&mut self, body: &Body<'_>) {
         self.taken += u64::from(matches!(body, Body::Request(_) | Body::Done | Body::Deaf));
     }
@@ -39,7 +41,8 @@ impl TowardsRoot {
         2 * self.announced.saturating_sub(self.taken).min(MAX_OVERTAKEN) as usize
     }
 
-    /// The successor is done, and has sent so many; false if too many of them are under way for this node to leave.
+    /// The successor is done, and has sent `sent` messages; false if too many of them are under way
+    /// for this node to leave.
     fn announce(&mut self, sent: u64) -> bool {
         let is_near = sent.saturating_sub(self.taken) <= MAX_OVERTAKEN;
         if is_near {
@@ -50,7 +53,7 @@ impl TowardsRoot {
 }
 
 impl Endpoint {
-    /// What nodes tell each other, of whatever broadcast.
+    /// Handles a datagram that nodes tell each other, of whatever broadcast.
     pub(super) fn on_repair_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) {
         let ahead = header.operation.wrapping_sub(self.operation) as i64;
         if header.kind == Kind::Question {
@@ -76,8 +79,9 @@ impl Endpoint {
         other == (self.membership.node + 1) % self.membership.nodes
     }
 
-    /// A node waits for a word of its successor, or the root for one of the receiver that was drawn. That says nothing of losses: who waits
-    /// for them may be late. But a word that is asked for long after it was said is stuck.
+    /// Handles a question: a node waits for a word of its successor, or the root for one of the
+    /// receiver that was drawn. That says nothing of losses, since those awaited may be late. But a
+    /// word that is asked for long after it was said is stuck.
     fn on_question(&mut self, header: &Header, is_of_this: bool, now: Nanos) {
         let Membership { node, nodes, payload_bytes, .. } = self.membership;
         let is_predecessor = header.fragment == (node + nodes - 1) % nodes;
@@ -92,7 +96,7 @@ impl Endpoint {
         }
     }
 
-    /// One of the broadcast in progress.
+    /// Handles a datagram that nodes tell each other, of the broadcast in progress.
     pub(super) fn use_repair_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) {
         let Membership { node, nodes, .. } = self.membership;
         if header.kind == Kind::Question {
@@ -208,7 +212,9 @@ impl Endpoint {
         Action::Datagrams { datagram_bytes }
     }
 
-    /// Puts a fragment of an earlier broadcast into the buffer. It has no flags of that one: who asks for it has something of it already.
+    /// Puts a fragment of an earlier broadcast into the buffer; false if none is due. Of that
+    /// broadcast's flags it has only the order to leave: a node that asks for a fragment has
+    /// something of the broadcast already.
     fn next_kept(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Membership { job, communicator, ref key, .. } = self.membership;
         buffer.clear();
@@ -225,8 +231,9 @@ impl Endpoint {
         !buffer.is_empty()
     }
 
-    /// Puts a word that is said again, or a question for one, into the buffer, if any is due. They have no flags: what this node knows it may
-    /// have learned in a later broadcast than theirs.
+    /// Puts a word that is said again, or a question for one, into the buffer; false if none is
+    /// due. Neither has flags: what this node knows it may have learned in a later broadcast than
+    /// theirs.
     fn next_word(&mut self, now: Nanos, buffer: &mut Vec<u8>) -> bool {
         let Membership { job, communicator, node, ref key, .. } = self.membership;
         let Some(active) = self.active.as_mut() else { return false };
@@ -252,7 +259,7 @@ impl Endpoint {
 }
 
 impl Active {
-    /// This node knows that everything has been sent.
+    /// True if this node knows that everything has been sent.
     fn is_over(&self) -> bool {
         match &self.sender {
             Some(sender) => sender.is_through(),

@@ -1,6 +1,6 @@
 use crate::tag::Key;
 
-/// Who and where a node is, and what all nodes of a communicator have agreed on.
+/// A node's identity and place, and what all nodes of a communicator have agreed on.
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// The job.
@@ -9,11 +9,12 @@ pub struct Membership {
     pub communicator: u32,
     /// The key of the datagrams' tags.
     pub key: Key,
-    /// This node's place in the ring, below `nodes`.
+    /// The place of the node in the ring, below `nodes`.
     pub node: u32,
     /// Nodes in the ring, at least 2.
     pub nodes: u32,
-    /// Payload of a full datagram, at most [`MAX_FRAGMENT_BYTES`](crate::message::MAX_FRAGMENT_BYTES).
+    /// Bytes of payload in a full datagram, at most
+    /// [`MAX_FRAGMENT_BYTES`](crate::message::MAX_FRAGMENT_BYTES).
     pub payload_bytes: u32,
     /// Datagrams that one [`Action::Datagrams`] has at most; at least 1.
     pub batch_datagrams: u32,
@@ -26,46 +27,49 @@ pub struct Membership {
 /// Another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// The next one in the ring.
+    /// The next node in the ring.
     Successor,
-    /// The one before in the ring.
+    /// The node before in the ring.
     Predecessor,
-    /// The root with this number: the receiver that was drawn for the broadcast sends to it. They need not be neighbours.
+    /// The root with this number, to which the receiver that was drawn for the broadcast sends; the
+    /// two need not be neighbours.
     Drawn(u32),
 }
 
-/// What the driver is to do.
+/// An order to the driver of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Multicast the datagrams in the buffer: of this size each, the last may be shorter.
     Datagrams {
-        /// Bytes of each.
+        /// Bytes of each datagram.
         datagram_bytes: usize,
     },
     /// Send the message in the buffer to this node.
     Message {
-        /// The node that it goes to.
+        /// The node that the message goes to.
         to: Peer,
     },
 }
 
-/// What the driver can send now.
+/// The driver's room for sending now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// A batch of datagrams.
+    /// True if there is room for a batch of datagrams.
     pub datagrams: bool,
-    /// A message.
+    /// True if there is room for a message.
     pub message: bool,
-    /// What was multicast before has left this host. Looked at only while [`Endpoint::awaits_departure`](super::Endpoint::awaits_departure).
+    /// True if all datagrams that were multicast before have left this host. Looked at only while
+    /// [`Endpoint::awaits_departure`](super::Endpoint::awaits_departure).
     pub has_departed: bool,
 }
 
-/// What became of a message.
+/// The outcome of handing a message to the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It has been used, or it was of no use any more.
+    /// The message has been used, or was of no use any more.
     Taken,
-    /// It belongs to a later broadcast: the driver keeps it and gives it again when that has begun.
+    /// The message belongs to a later broadcast: the driver keeps it and gives it again when that
+    /// has begun.
     Early,
 }
 

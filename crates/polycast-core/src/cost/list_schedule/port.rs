@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::executor::StepId;
 use crate::units::Rank;
 
-/// Of a message's time, what is nothing.
+/// The part of a message's time that counts as nothing, for errors of rounding.
 const ROUNDING: f64 = 1e-6;
 
 /// A message that is being sent.
@@ -13,12 +13,13 @@ const ROUNDING: f64 = 1e-6;
 pub struct Sending {
     pub id: StepId,
     pub bytes: u64,
-    /// Its time on the port in all.
+    /// The time of the message on the port in all.
     pub whole_ns: f64,
-    /// The time in which it has the port for itself, at the end; before that it shares it with others.
+    /// The time, at the end, in which the message has the port for itself; before that it shares
+    /// the port with others.
     pub turn_ns: f64,
     pub left_ns: f64,
-    /// How many came before it; [`Port::push`] knows.
+    /// The number of messages that came to the port up to this one; [`Port::push`] sets it.
     pub place: u64,
 }
 
@@ -27,10 +28,10 @@ pub struct Sending {
 pub struct Portion {
     pub id: StepId,
     pub bytes: u64,
-    /// Which part of the message.
+    /// The part of the whole message that this portion is, 0 to 1.
     pub share: f64,
     pub began_ns: f64,
-    /// How long it takes, if the message ends with it.
+    /// The time that the portion takes, if the message ends with it.
     pub ends_after_ns: Option<f64>,
 }
 
@@ -43,17 +44,18 @@ pub struct Portion {
 /// ```
 #[derive(Debug, Default)]
 pub struct Port {
-    /// The first of each is being sent.
+    /// The messages to each rank; the first of each queue is being sent.
     messages: BTreeMap<Rank, VecDeque<Sending>>,
-    /// Whose last turns are to come, in the order in which their messages came.
+    /// The receivers of messages whose last turn is to come, in the order in which the messages
+    /// came.
     turns: BTreeSet<(u64, Rank)>,
-    /// Before their last turns.
+    /// The receivers of messages that share the port, before their last turns.
     sharing: Vec<Rank>,
-    /// Will share from the next decision on.
+    /// The receivers of messages that will share the port from the next decision on.
     begin: Vec<Rank>,
     serves: Serves,
     since_ns: f64,
-    /// What has been sent and not yet been told.
+    /// The portions that have been sent and not yet been returned by [`Port::decide`].
     passed: Vec<Portion>,
     pushed: u64,
     /// Counts the decisions, so that an end that was foreseen before the last one is known to be none.
@@ -69,7 +71,7 @@ enum Serves {
 }
 
 impl Port {
-    /// A message that may go. Call [`Port::decide`] then.
+    /// Adds a message that may go. Call [`Port::decide`] then.
     pub fn push(&mut self, to: Rank, message: Sending) {
         self.pushed += 1;
         let queue = self.messages.entry(to).or_default();
@@ -79,8 +81,9 @@ impl Port {
         }
     }
 
-    /// How long the port does what it does from `now_ns` on, and what has gone over it since it was asked before, a last turn that
-    /// begins now included. `None` if it goes on with what it does, or has nothing to do.
+    /// Decides what the port does from `now_ns` on. Returns how many nanoseconds that lasts and the
+    /// portions that have gone over the port since the last call, a last turn that begins now
+    /// included. `None` if the port goes on as decided, or has nothing to do.
     pub fn decide(&mut self, now_ns: f64) -> Option<(f64, Vec<Portion>)> {
         match self.serves {
             Serves::One(_) => return None,
@@ -104,7 +107,7 @@ impl Port {
         Some((each_ns * self.sharing.len() as f64, std::mem::take(&mut self.passed)))
     }
 
-    /// What was decided has come to its end: the message that has been sent, if one has.
+    /// Ends what was decided; returns the message that has been sent, if one has.
     pub fn end(&mut self) -> Option<StepId> {
         match std::mem::take(&mut self.serves) {
             Serves::Nobody => None,
@@ -126,13 +129,13 @@ impl Port {
         }
     }
 
-    /// How much each can have until one has only its last turn left.
+    /// The time that each of the sharing messages can have until one has only its last turn left.
     fn until_next_turn(&self) -> Option<f64> {
         let before_last = |to: &Rank| self.messages[to][0].left_ns - self.messages[to][0].turn_ns;
         self.sharing.iter().map(before_last).min_by(f64::total_cmp).map(|ns| ns.max(0.0))
     }
 
-    /// All have had the same part of this time.
+    /// Gives each sharing message the same part of the time that has passed.
     fn share(&mut self, passed_ns: f64) {
         let each_ns = passed_ns / self.sharing.len() as f64;
         for to in &self.sharing {

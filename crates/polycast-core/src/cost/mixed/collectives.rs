@@ -17,7 +17,7 @@ use crate::model::Sharing;
 use crate::tree::Tree;
 use crate::units::{Bytes, Nanos, Rank};
 
-/// Into more segments no message is cut: to follow them takes long.
+/// The most segments that a message is cut into, because following more takes long.
 const MAX_SEGMENTS: u64 = 64;
 
 impl MixedPredictor<'_> {
@@ -91,7 +91,7 @@ impl MixedPredictor<'_> {
         })
     }
 
-    /// How many children a node has at most, and how far the last one is.
+    /// The most children of a node in a tree of nodes, and the hops to its farthest node.
     fn shape(&self, tree: Tree) -> (usize, u32) {
         let order: Vec<Rank> = (0..self.leaders.network().ranks()).map(Rank).collect();
         let tree = Tree::plan(tree, &order);

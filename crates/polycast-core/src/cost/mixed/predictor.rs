@@ -10,74 +10,78 @@ use crate::topology::Placed;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::{Bytes, Nanos, Rank};
 
-/// What is compared between nodes where nobody names it.
+/// The ways between nodes that are compared where the caller names none.
 const BETWEEN: [&str; 4] = ["chain", "binary", "binomial", SCATTER_RING];
 const SCATTER_RING: &str = "scatter-ring";
 
 /// Predicts a collective on two levels, of one communicator and one root.
 pub struct MixedPredictor<'a> {
     pub(super) collective: Collective,
-    /// One rank of each node, those of the root first.
+    /// A predictor for one rank of each node, the root's node first.
     pub(super) leaders: Predictor,
     pub(super) parameters: &'a Parameters,
     pub(super) class: LinkClass,
-    /// What the ranks of the fullest node do before messages, or as they leave.
+    /// The measured sharing that the ranks of the fullest node do before messages, or as they
+    /// leave; none in collectives without it.
     pub(super) leaving: Option<&'a Sharing>,
-    /// What they do with what has come.
+    /// The measured sharing that the ranks of the fullest node do with messages that have come;
+    /// none in collectives without it.
     pub(super) coming: Option<&'a Sharing>,
-    /// On the fullest node.
+    /// The number of ranks on the fullest node.
     pub(super) ranks: u32,
 }
 
-/// Why there is nothing to predict.
+/// The reason why there is nothing to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMixed {
-    /// All ranks are on one node, or none shares one.
+    /// No second level: all ranks are on one node, or none shares one.
     OneLevel,
-    /// Nobody has measured what so many ranks of a node take to share.
+    /// A collective on a node of so many ranks was not measured.
     Unmeasured {
-        /// What of it.
+        /// The collective to be measured on a node.
         collective: Collective,
-        /// On the fullest node.
+        /// The number of ranks on the fullest node.
         ranks: u32,
     },
-    /// The model has no form for it.
+    /// The model has no form for the collective.
     NoForm,
 }
 
-/// What a collective on two levels takes, form by form.
+/// The time of a collective on two levels, form by form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixedCost {
-    /// What it is, with its segment.
+    /// The algorithm, with its segment.
     pub algorithm: Algorithm,
-    /// What the ranks of a node do before anything leaves it, in nanoseconds: of an allgather and a gather, collect its blocks.
+    /// The time that the ranks of a node take before anything leaves it, in nanoseconds: to collect
+    /// the node's blocks in an allgather or a gather.
     pub before_ns: f64,
-    /// Between nodes.
+    /// The message between nodes.
     pub between: BetweenNodes,
     /// Bytes of a segment that are shared at once, m_s.
     pub overlap: u64,
-    /// What sharing them takes, `smcc(m_s)`, in nanoseconds.
+    /// The time to share the `overlap` bytes, `smcc(m_s)`, in nanoseconds. In collectives other than
+    /// the broadcast, with an overlap of 0, the time to share everything.
     pub shared_ns: f64,
-    /// By all forms that are known.
+    /// The time by each form that is known.
     pub forms: Vec<(MixedForm, Nanos)>,
-    /// The one that parameters speak for; see [`MixedMessage::likely`].
+    /// The form that parameters speak for; see [`MixedMessage::likely`].
     pub used: MixedForm,
 }
 
 impl MixedCost {
-    /// By the form that is used.
+    /// The time by the form that is used.
     pub fn time(&self) -> Nanos {
         self.by(self.used).expect("the form in use is among those that are known")
     }
 
-    /// By another form.
+    /// The time by a form; `None` if it is not known.
     pub fn by(&self, form: MixedForm) -> Option<Nanos> {
         self.forms.iter().find(|(known, _)| *known == form).map(|(_, time)| *time)
     }
 }
 
 impl<'a> MixedPredictor<'a> {
-    /// For broadcasts by ranks that have been placed.
+    /// A predictor for broadcasts by ranks that have been placed.
     ///
     /// # Panics
     /// If the root is not one of the ranks.
@@ -89,7 +93,7 @@ impl<'a> MixedPredictor<'a> {
         MixedPredictor::of(Collective::Broadcast, placed, parameters, root)
     }
 
-    /// For a collective of ranks that have been placed.
+    /// A predictor for a collective of ranks that have been placed.
     ///
     /// # Panics
     /// If the root is not one of the ranks.
@@ -126,12 +130,13 @@ impl<'a> MixedPredictor<'a> {
         Ok(MixedPredictor { collective, leaders, parameters, class, leaving, coming, ranks })
     }
 
-    /// Another way in which a node's sends share its port.
+    /// Sets the way in which a node's sends share its port.
     pub fn sends(self, sends: Sends) -> MixedPredictor<'a> {
         MixedPredictor { leaders: self.leaders.sends(sends), ..self }
     }
 
-    /// Form by form; `None` for what is not on two levels, or not by messages between nodes, or by messages on each, too. `between_ns` is 𝓛 where it was measured; else it is
+    /// Predicts an algorithm form by form. `None` unless it is on two levels, with messages between
+    /// nodes and shared memory on each. `between_ns` is 𝓛 where it was measured; else it is
     /// predicted.
     pub fn cost(
         &mut self,
@@ -178,7 +183,7 @@ impl<'a> MixedPredictor<'a> {
         })
     }
 
-    /// What segments take that go down a tree of nodes.
+    /// The message between nodes, in segments that go down a tree of nodes.
     fn down(&mut self, tree: Tree, segment: u64, bytes: Bytes) -> BetweenNodes {
         let order: Vec<Rank> = (0..self.leaders.network().ranks()).map(Rank).collect();
         let tree: PlannedTree = Tree::plan(tree, &order);
@@ -195,8 +200,9 @@ impl<'a> MixedPredictor<'a> {
         }
     }
 
-    /// What a scatter and the ring of nodes take. Each node's link brings all of the message, at most a block at a time; what goes around sets the
-    /// interval, and each node sends one of these for one that comes.
+    /// The message between nodes by a scatter and the ring of nodes. Each node's link brings all of
+    /// the message, at most a block at a time; what goes around sets the interval, and each node
+    /// sends one of these for one that comes.
     fn around(&mut self, segment: u64, bytes: Bytes) -> BetweenNodes {
         let nodes = self.leaders.network().ranks();
         let entry = Registry::BUILT_IN.find(Collective::Broadcast, SCATTER_RING).expect("it is there");
@@ -217,7 +223,8 @@ impl<'a> MixedPredictor<'a> {
         overhead.map_or(0.0, |overhead| overhead.at(segment))
     }
 
-    /// The fastest with each way between nodes, the fastest first: in all segments, all of each shared at once or nothing before the end.
+    /// The fastest algorithm with each way between nodes, the fastest first. All segment sizes are
+    /// compared, with all of each segment shared at once or nothing before the end.
     pub fn best(&mut self, bytes: Bytes) -> Vec<MixedCost> {
         if self.collective != Collective::Broadcast {
             return self.best_of_others(bytes);
@@ -238,8 +245,10 @@ impl<'a> MixedPredictor<'a> {
     }
 }
 
-/// What its ranks do on a node, before messages or as they leave, and with what has come; `None`: the model is not about it. Of an all-to-all
-/// each rank has something else for each, which no other collective on a node takes as long as, and a barrier has no segments.
+/// The collectives that the ranks of a node do among themselves: before messages or as they leave,
+/// and with what has come. `None` if the model is not about the collective: in an all-to-all each
+/// rank has other data for each, which no other collective on a node takes as long as, and a
+/// barrier has no segments.
 fn on_node(collective: Collective) -> Option<(Option<Collective>, Option<Collective>)> {
     use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
     Some(match collective {
@@ -253,7 +262,7 @@ fn on_node(collective: Collective) -> Option<(Option<Collective>, Option<Collect
     })
 }
 
-/// On the longest way.
+/// The number of hops on the longest way from the root.
 pub(super) fn hops(tree: &PlannedTree) -> u32 {
     let mut level = vec![tree.root()];
     let mut hops = 0;
