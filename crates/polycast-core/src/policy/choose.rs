@@ -259,7 +259,7 @@ impl Policy {
         stages.map(|(index, stage)| (stage.first_call, Epoch(index)))
     }
 
-    /// The epoch of a call that so many calls of its collective come before.
+    /// The epoch of a call that `earlier_calls` calls of its collective come before.
     pub fn epoch(&self, collective: Collective, earlier_calls: u64) -> Epoch {
         let stages = &self.stages[collective as usize];
         Epoch(stages.partition_point(|stage| stage.first_call <= earlier_calls) - 1)
@@ -271,7 +271,8 @@ impl Policy {
     }
 }
 
-/// A rule that may decide about calls on communicators of a shape: for these sizes, after so many earlier calls.
+/// A rule that may decide about calls on communicators of a shape: for sizes in `bytes`, after a
+/// number of earlier calls in `calls`.
 struct Relevant {
     index: usize,
     choice: Choice,

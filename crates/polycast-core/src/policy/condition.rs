@@ -159,7 +159,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Every value.
+    /// The range of every value.
     pub fn all() -> Range {
         Range { first: 0, last: u64::MAX }
     }

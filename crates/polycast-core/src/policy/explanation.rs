@@ -26,7 +26,7 @@ pub struct LookedAt {
     pub choice: Choice,
     /// The measurement or reason behind it.
     pub because: Option<String>,
-    /// Whether it was for this call.
+    /// Whether the rule is for the call, and if not, why.
     pub verdict: Verdict,
     /// The distance of the call from what the rule is for.
     distance: Distance,
@@ -100,7 +100,8 @@ impl Explanation {
     }
 }
 
-/// The rule that is nearest to serving calls of some size, after some others, by something else than the MPI, of those that serve none.
+/// The rule that is nearest to serving calls of a collective, of some size and after some others,
+/// by something else than the MPI, of those rules that serve none.
 pub fn nearest_rule(
     rules: Rules<'_>,
     shape: CommunicatorShape,

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Rank};
 /// The largest size that is compared; what is best there serves all larger ones.
 const LARGEST: u64 = 64 << 20;
 
-/// Predictions that differ by no more do not tell which is the faster one.
+/// Percent by which predictions must differ to tell which is the faster one.
 const CLOSE_PERCENT: u64 = 10;
 
 /// Predictions for the broadcasts of one communicator, made once for all sizes.

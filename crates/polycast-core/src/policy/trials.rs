@@ -38,14 +38,15 @@ use super::{Capabilities, Collective, Epoch};
 pub const MAX_ARMS: usize = 4;
 /// Numbers that the ranks add up for a judgement, however many count.
 pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
-/// The MPI stays if another way is not faster by more than this: it is what the program knows.
+/// Percent by which another way must be faster than the MPI, which stays otherwise: the MPI is what
+/// the program knows.
 const WORTH_PERCENT: u128 = 2;
-/// A way that the rules put before another stays if that is not faster by more than this: ranks that have their data early make up for
-/// the last one in the mean, as in chains.
+/// Percent by which a way must be faster than one that the rules put before it, which stays
+/// otherwise: ranks that have their data early make up for the last one in the mean, as in chains.
 const ORDER_PERCENT: u128 = 5;
 /// Percent of all calls' time that another trial may cost.
 const AGAIN_PERCENT: u128 = 2;
-/// Decisions are not looked at again before this call of their size.
+/// The first call of a size at which a decision may be looked at again.
 const AGAIN_AT_LEAST: u64 = 256;
 
 /// The key of calls that are compared with each other: those for which the same ways are open, and
@@ -93,7 +94,7 @@ impl Sameness {
         }
     }
 
-    /// The fewest bytes of a call with so many digits.
+    /// The fewest bytes of a call with `digits` binary digits.
     pub fn first_bytes(self) -> u64 {
         self.digits.checked_sub(1).map_or(0, |zeros| 1 << zeros)
     }
@@ -171,7 +172,7 @@ impl Trial {
         Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians, second: None }
     }
 
-    /// Whether the trial can be about so many ways.
+    /// Whether the trial can be about `ways` ways.
     fn is_among(&self, ways: usize) -> bool {
         match &self.state {
             State::Settled(arm, _) => usize::from(*arm) < ways,
@@ -235,7 +236,7 @@ impl Trials {
         }
     }
 
-    /// Counts so many calls, no more than [`Trials::steady`] says.
+    /// Counts `calls` calls, no more than [`Trials::steady`] says.
     pub fn add(&mut self, of: Sameness, calls: u64) {
         if let Some(trial) = self.trials.iter_mut().find(|trial| trial.of == of).filter(|_| !self.is_over) {
             trial.calls += calls;

@@ -285,8 +285,8 @@ impl Memory {
         self.day
     }
 
-    /// Whether it is about calls of this collective and size on communicators of this shape, with
-    /// whatever MPI and build; on whatever network, if that of the shape is not known.
+    /// Whether the finding is about calls of this collective and size on communicators of this
+    /// shape, with whatever MPI and build; on whatever network, if the shape's is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
         self.has_shape(&shape)
             && rate_of(&shape).is_none_or(|rate| self.rate == Some(rate))

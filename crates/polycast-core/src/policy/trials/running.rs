@@ -34,7 +34,7 @@ pub(super) struct Running {
     pub is_paired: bool,
     /// True if the times are to be added up before the next call.
     pub is_due: bool,
-    /// This rank's times in nanoseconds, for each way and each round that counts.
+    /// Times of this rank in nanoseconds, for each way and each round that counts.
     pub nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
 }
 

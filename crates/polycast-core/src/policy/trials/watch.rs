@@ -31,7 +31,7 @@ pub(super) struct Watch {
     wait: u64,
     /// Calls made of this look.
     made: usize,
-    /// This rank's times of these calls, in nanoseconds.
+    /// Times of these calls on this rank, in nanoseconds.
     nanos: [u64; CALLS],
     is_due: bool,
     /// Looks that count, and the shortest and the longest median among the first.

@@ -6,9 +6,9 @@ use crate::cost::{Predictor, compare};
 use crate::policy::{Choice, Collective};
 use crate::units::{Bytes, Nanos};
 
-/// Schedules with more steps in all are not followed, for the ranks wait meanwhile.
+/// The most steps of schedules that are followed to predict a time, for the ranks wait meanwhile.
 const MAX_STEPS: u64 = 50_000;
-/// Broadcasts that are predicted to take so many times as long as the best one are not tried.
+/// The factor of the best broadcast's predicted time up to which others are tried.
 const FAR: u64 = 3;
 /// The number of trees that are tried in few segments, too, and the number of those segments.
 const IN_FEW: usize = 4;

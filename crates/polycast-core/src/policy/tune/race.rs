@@ -46,30 +46,30 @@ impl Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effort(pub u32);
 
-/// After this many units nothing more is learnt that matters; twice that has what is compared exhaustively, four times what stock is in doubt with.
+/// The most units: more teach nothing that matters; twice that has what is compared exhaustively, four times what stock is in doubt with.
 const MAX_EFFORT: u32 = 4;
 const EXHAUSTIVE: Effort = Effort(8);
 const LAST: Effort = Effort(16);
-/// A way that takes so many times as long as the best one is out with few samples, too.
+/// The factor of the best way's time beyond which a way is out with few samples, too.
 pub(super) const HOPELESS: f64 = 3.0;
 /// Calls of a way in a unit of effort, where it is known how long they take, up to so much effort.
 const CALLS: u32 = 3;
 const LONG: u32 = 4;
-/// After a round of so much effort so many are left, the fastest: of many that are alike it does not matter which is taken.
+/// Efforts, and the number of fastest ways left after each: of many that are alike it does not matter which is taken.
 const LEFT: [(u32, usize); 2] = [(1, 6), (2, 3)];
 /// The most algorithms of which other segments are tried, with the first effort and with the second.
 const MOST_KINDS: [usize; 2] = [3, 1];
-/// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
+/// The factor of the best way's time up to which segments next to a way's are tried.
 const PROMISING: f64 = 1.3;
-/// A way that is not so many times as fast as stock is measured once more beside stock alone.
+/// The factor of stock's speed below which a winner is measured once more beside stock alone.
 const CONFIRMED: f64 = 2.0;
-/// Ways that differ by no more are as good as each other, once they were measured for so long, or so often.
+/// The factor within which ways are as good as each other, once they were measured for so long, or so often.
 pub(super) const ALIKE: f64 = 1.03;
 const LOOKED_AT: Effort = Effort(2);
 const OFTEN: usize = 20;
-/// Other segments are tried while ways are measured for so long at most.
+/// The most effort with which other segments are tried.
 const TRIES_OTHERS: Effort = Effort(2);
-/// A message that comes in few parts.
+/// Bytes of the longest message that comes in few parts.
 pub(super) const SHORT: u64 = 8 << 10;
 
 /// Ways through the memory of a node, with the trees that carry most between nodes; each collective has some.
@@ -183,7 +183,7 @@ pub struct Found {
 }
 
 impl Race {
-    /// A race between these ways on `ranks` ranks, each once; if they send messages of `bytes`, cut perhaps.
+    /// A race between these ways, each once, on `ranks` ranks; those with messages of `bytes` may be cut.
     pub fn new(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
         let mut race = Race {
             ranks,

@@ -5,7 +5,7 @@ use crate::units::Bytes;
 /// Two sizes are near enough that nothing is measured between them.
 const NEAR: u64 = 2;
 
-/// The factor of the best way's time up to which trials compare another way with it again.
+/// The factor of the best way's time up to which trials compare another way with the best again.
 const CLOSE: f64 = 1.1;
 
 /// The size between two at which different ways are best, their geometric mean; `None` if they are near each other.
@@ -61,7 +61,7 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
 }
 
 /// The way that trials are to compare with the best: one that was nearly as fast, or not measured
-/// for long enough to tell. The MPI always is compared.
+/// for long enough to tell. The MPI is always compared.
 fn next_of(found: &Found) -> Option<Choice> {
     let (second, time) = found.second.zip(found.time).filter(|((choice, _), _)| *choice != Choice::Stock)?;
     let is_near = second.1.median_us <= CLOSE * time.median_us || !found.separates;

@@ -30,7 +30,7 @@ pub struct Task {
     pub ways: Vec<Choice>,
     /// The time for each way.
     pub effort: Effort,
-    /// The least time for each way, in µs, if the effort is less.
+    /// The least time for each way, in µs, whatever the effort.
     pub least_us: f64,
 }
 

@@ -9,7 +9,7 @@ use crate::units::statistics::{self, Estimate};
 const REPETITIONS: u32 = 6;
 /// The fewest repetitions: with fewer nothing is known.
 const LEAST_REPETITIONS: u32 = 2;
-/// The whole time by that of the first round, in which most ways leave.
+/// The whole time divided by the time of the first round, in which most ways leave.
 const FIRST_ROUND: f64 = 2.0;
 /// The fewest ways that are measured in the first round, whatever its time.
 const LEAST_WAYS: usize = 6;
