@@ -23,11 +23,11 @@ pub enum Collective {
     Barrier,
     /// `MPI_Reduce`: the root ends with the combination of everybody's data.
     Reduce,
-    /// `MPI_Allreduce`: everybody ends with it.
+    /// `MPI_Allreduce`: everybody ends with the combination of everybody's data.
     Allreduce,
 }
 
-/// No collective.
+/// The error for text that names no collective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown collective {found:?}, expected one of {}", names())]
 pub struct ParseCollectiveError {
@@ -35,7 +35,7 @@ pub struct ParseCollectiveError {
 }
 
 impl Collective {
-    /// All of them, in the order in which they are declared: each stands at its own number.
+    /// All collectives, in the order in which they are declared: each stands at its own number.
     pub const ALL: [Collective; 8] = [
         Collective::Broadcast,
         Collective::Scatter,
@@ -47,7 +47,7 @@ impl Collective {
         Collective::Allreduce,
     ];
 
-    /// The one of this name, in upper or lower case, with or without `MPI_`.
+    /// The collective of this name, in upper or lower case, with or without `MPI_`.
     pub fn named(text: &str) -> Option<Collective> {
         let lower = text.to_ascii_lowercase();
         let name = lower.strip_prefix("mpi_").unwrap_or(&lower);
@@ -104,28 +104,29 @@ impl fmt::Display for Collective {
     }
 }
 
-/// One call of a collective, as every rank of the communicator sees it.
+/// A call of a collective, as every rank of the communicator sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Which.
+    /// The operation.
     pub collective: Collective,
     /// Ranks in the communicator, at least 1.
     pub ranks: u32,
-    /// Who has, or gets, what the others have not; without meaning where nobody does.
+    /// The rank that has, or gets, what the others have not; without meaning where no rank does.
     pub root: Rank,
     /// Broadcast, reduce, allreduce: all data. Scatter, gather, allgather: one rank's block. All-to-all: the block of a pair of
     /// ranks.
     pub bytes: Bytes,
     /// Bytes of an element, which is not cut where data is combined; `bytes` is a multiple of it.
     pub element: NonZeroU64,
-    /// The operation does not commute: contributions are combined in the order of ranks.
+    /// True if the operation does not commute: contributions are combined in the order of ranks.
     pub is_ordered: bool,
     /// `MPI_IN_PLACE`: a rank's contribution is in its output. Scatter, gather, reduce: of the root only, and only the root knows.
     pub is_in_place: bool,
 }
 
 impl Call {
-    /// Elements are bytes, any order of combination is right, and nothing is in place.
+    /// A call whose elements are bytes, for which any order of combination is right, and in which
+    /// nothing is in place.
     pub fn new(collective: Collective, ranks: u32, root: Rank, bytes: Bytes) -> Call {
         let element = NonZeroU64::MIN;
         Call { collective, ranks, root, bytes, element, is_ordered: false, is_in_place: false }
@@ -136,7 +137,7 @@ impl Call {
         Call::new(Collective::Broadcast, ranks, root, bytes)
     }
 
-    /// No message of it has more bytes, whatever the algorithm.
+    /// The most bytes that a message of the call may have, whatever the algorithm.
     pub fn most_bytes_of_a_message(&self) -> u64 {
         use Collective::{Allreduce, Alltoall, Broadcast, Reduce};
         let ranks = u64::from(self.ranks);
@@ -148,12 +149,12 @@ impl Call {
         }
     }
 
-    /// How far `rank` is from the root.
+    /// The distance from the root up to `rank`, modulo the number of ranks.
     pub(crate) fn position_of(&self, rank: Rank) -> u32 {
         rank.relative_to(self.root, self.ranks)
     }
 
-    /// Who is that far from the root.
+    /// The rank at a distance from the root; undoes [`Call::position_of`].
     pub(crate) fn rank_at(&self, position: u32) -> Rank {
         Rank::from_relative(position, self.root, self.ranks)
     }

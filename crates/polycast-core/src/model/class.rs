@@ -4,14 +4,14 @@ use std::str::FromStr;
 use super::Curve;
 use crate::topology::Topology;
 
-/// What lies between two ranks, as far as the times of messages are measured apart.
+/// The kind of link between two ranks, as far as the times of messages are measured apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkClass {
-    /// They share a host.
+    /// Both ranks are on the same host.
     SameNode,
-    /// Their hosts are joined to the same switch.
+    /// The ranks' hosts are joined to the same switch.
     SameSwitch,
-    /// There are several switches on the way.
+    /// Several switches are on the way.
     AcrossSwitches,
 }
 
@@ -23,7 +23,7 @@ pub struct ParseLinkClassError {
 }
 
 impl LinkClass {
-    /// All of them, the nearest first.
+    /// All link classes, the nearest first.
     pub const ALL: [LinkClass; 3] = [LinkClass::SameNode, LinkClass::SameSwitch, LinkClass::AcrossSwitches];
 
     /// The name, as in parameter files.
@@ -35,7 +35,7 @@ impl LinkClass {
         }
     }
 
-    /// What lies between two hosts, which are indices into [`Topology::hosts`].
+    /// The class of the link between two hosts, which are indices into [`Topology::hosts`].
     pub fn between(topology: &Topology, a: usize, b: usize) -> LinkClass {
         if a == b {
             LinkClass::SameNode
@@ -46,7 +46,8 @@ impl LinkClass {
         }
     }
 
-    /// In which order the parameters of other classes stand in for those of this one.
+    /// The classes whose parameters stand in for those of this one, the best first; itself is the
+    /// first.
     pub(super) fn substitutes(self) -> [LinkClass; 3] {
         use LinkClass::{AcrossSwitches, SameNode, SameSwitch};
         match self {
@@ -76,7 +77,7 @@ impl FromStr for LinkClass {
 pub const CURVE_NAMES: [&str; 9] =
     ["latency", "send_overhead", "receive_overhead", "gap", "hold", "end", "send", "net", "receive"];
 
-/// Those of them that are measured as a difference, so that a value may be negative.
+/// The names of the curves that are measured as a difference, so that a value may be negative.
 pub(super) const DIFFERENCES: [&str; 3] = ["latency", "net", "receive"];
 
 /// The parameters of one link class, each a function of the message size. The first four are the extended P-LogP model

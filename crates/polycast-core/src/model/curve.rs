@@ -21,7 +21,7 @@ pub struct Point {
     pub low: f64,
     /// The upper end of its 95 % interval.
     pub high: f64,
-    /// How many samples that rests on.
+    /// Samples behind the mean or median.
     pub samples: u64,
 }
 
@@ -57,9 +57,9 @@ pub struct Curve {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("point {point}: {problem}")]
 pub struct CurveError {
-    /// Which of the points, from 0.
+    /// The place of the point that is wrong, from 0.
     pub point: usize,
-    /// What was expected and what was found.
+    /// The problem: what was expected and what was found.
     pub problem: String,
 }
 

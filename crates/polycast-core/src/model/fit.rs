@@ -37,13 +37,13 @@ impl Line {
         line
     }
 
-    /// Its value for a message of `bytes`.
+    /// The line's value for a message of `bytes`, in nanoseconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.startup_ns + self.delay_ns * bytes as f64
     }
 }
 
-/// What a point's deviations are a share of; not 0.
+/// The value that a point's deviations are a share of, in nanoseconds; not 0.
 fn scale(point: &Point) -> f64 {
     point.ns.abs().max(1.0)
 }
@@ -60,7 +60,7 @@ pub struct Hockney {
     pub alpha_ns: f64,
     /// Nanoseconds per byte.
     pub beta_ns: f64,
-    /// As in [`Line::residual`].
+    /// The points' deviation from the model, as in [`Line::residual`].
     pub residual: f64,
 }
 
@@ -75,7 +75,7 @@ pub struct LogGp {
     pub gap_ns: f64,
     /// G, per byte of a long message, in nanoseconds.
     pub gap_per_byte_ns: f64,
-    /// As in [`Line::residual`], of the time of a message.
+    /// The deviation of the times of a message from the model, as in [`Line::residual`].
     pub residual: f64,
 }
 

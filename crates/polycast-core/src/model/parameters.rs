@@ -10,7 +10,8 @@ pub const MAX_TEXT_BYTES: usize = 4 << 20;
 /// Bytes that each of the notes on a measurement may have.
 pub const MAX_NOTE_BYTES: usize = 4096;
 
-/// When, where and how parameters were measured, in the measurer's words; at most [`MAX_NOTE_BYTES`] each.
+/// Notes on when, where and how parameters were measured, in the measurer's words; at most
+/// [`MAX_NOTE_BYTES`] each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The time, as `2026-11-22T03:00:00Z`.
@@ -21,8 +22,8 @@ pub struct Provenance {
     pub how: String,
 }
 
-/// What is known of a network's times: a set of curves for each link class that was measured, at least one;
-/// and of sharing within its nodes.
+/// The times of a network, as far as they were measured: a set of curves for each link class, at
+/// least one class; and curves of sharing within its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     measured: Provenance,
@@ -36,14 +37,14 @@ pub struct Parameters {
 pub struct ParametersError {
     /// The file, as it was given.
     pub file: String,
-    /// Where in it: `line 3, column 7`, or `classes.same-switch.gap[3]`.
+    /// The place in the file: `line 3, column 7`, or `classes.same-switch.gap[3]`.
     pub place: String,
-    /// What was expected and what was found.
+    /// The problem: what was expected and what was found.
     pub problem: String,
 }
 
 impl Parameters {
-    /// Puts parameters together. The error has no file.
+    /// Puts parameters together. The error names no file.
     pub fn new(
         measured: Provenance,
         classes: BTreeMap<LinkClass, ClassParameters>,
@@ -73,7 +74,8 @@ impl Parameters {
         Ok(Parameters { measured, classes, sharing: Vec::new() })
     }
 
-    /// The same with what is known of sharing within a node: each collective and number of ranks once. The error has no file.
+    /// Adds the curves of sharing within a node: each collective and number of ranks once. The
+    /// error names no file.
     pub fn with_sharing(self, sharing: Vec<Sharing>) -> Result<Parameters, ParametersError> {
         sharing::check(&sharing)?;
         Ok(Parameters { sharing, ..self })
@@ -85,7 +87,8 @@ impl Parameters {
         text::parse(text, file)
     }
 
-    /// Reads all of it.
+    /// Reads the whole text of a parameter file, what it says of sharing within nodes included;
+    /// `file` is for errors.
     pub fn parse_all(text: &str, file: &str) -> Result<Parameters, ParametersError> {
         text::parse_all(text, file)
     }
@@ -95,7 +98,7 @@ impl Parameters {
         text::print(self)
     }
 
-    /// When, where and how they were measured.
+    /// The notes on when, where and how the parameters were measured.
     pub fn measured(&self) -> &Provenance {
         &self.measured
     }
@@ -105,12 +108,14 @@ impl Parameters {
         self.classes.iter().map(|(class, parameters)| (*class, parameters))
     }
 
-    /// What is known of sharing within a node.
+    /// The curves of sharing within a node, for each collective and number of ranks that was
+    /// measured.
     pub fn sharing(&self) -> &[Sharing] {
         &self.sharing
     }
 
-    /// What a collective takes among so many ranks of a node, if that was measured: with others it is another curve.
+    /// The curves of a collective among exactly so many ranks of a node, if they were measured:
+    /// with others it is another curve.
     pub fn sharing_of(&self, collective: Collective, ranks: u32) -> Option<&Sharing> {
         self.sharing.iter().find(|sharing| (sharing.collective, sharing.ranks) == (collective, ranks))
     }

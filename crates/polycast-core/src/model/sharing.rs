@@ -4,16 +4,16 @@ use crate::collective::Collective;
 /// Curves of what is shared within a node that a parameter file may have.
 pub const MAX_SHARING: usize = 64;
 
-/// Fewer ranks than these have nobody to share with.
+/// The fewest ranks that can share: one alone has nobody to share with.
 const FEWEST_RANKS: u32 = 2;
 
-/// What a collective takes among the ranks of one node, through the memory that they share, as functions of the bytes: what the
-/// mixed-mode model needs to know of a node (Wu 2005, §4.5.1).
+/// The times of a collective among the ranks of one node, through the memory that they share, as
+/// functions of the bytes: what the mixed-mode model needs to know of a node (Wu 2005, §4.5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sharing {
     /// The collective.
     pub collective: Collective,
-    /// How many ranks of the node, at least 2.
+    /// Ranks of the node, at least 2.
     pub ranks: u32,
     /// `smcc(m)`: from the call of the rank that has the data to the return of the last one, nothing else going on.
     pub cost: Curve,
@@ -23,18 +23,19 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Its curves by their names in parameter files.
+    /// The curves by their names in parameter files.
     pub fn curves(&self) -> [(&'static str, Option<&Curve>); 2] {
         [("cost", Some(&self.cost)), ("penalty", self.penalty.as_ref())]
     }
 
-    /// `smcc(m)` in nanoseconds: nothing is shared in no time.
+    /// `smcc(m)` in nanoseconds; 0 for no bytes: nothing is shared in no time.
     pub fn cost_ns(&self, bytes: u64) -> f64 {
         if bytes == 0 { 0.0 } else { self.cost.at(bytes) }
     }
 }
 
-/// All of a parameter file. The error has no file.
+/// Checks all sharing of a parameter file: how many entries there are, that each has ranks enough
+/// and is there once, and that no time is negative. The error names no file.
 pub(super) fn check(all: &[Sharing]) -> Result<(), ParametersError> {
     let error = |place: String, problem| ParametersError { file: "parameters".to_owned(), place, problem };
     if all.len() > MAX_SHARING {

@@ -12,20 +12,20 @@ use super::{
 };
 use crate::collective::Collective;
 
-/// What stands in the file's `format`.
+/// The value of the file's `format`.
 const FORMAT: &str = "polycast-parameters";
 
 /// The version of the format that this polycast reads and writes.
 const VERSION: u64 = 1;
 
-/// Looked at first, so that another format is called that and not an unknown key.
+/// The keys that are looked at first, so that another format is called that and not an unknown key.
 #[derive(Deserialize)]
 struct Envelope {
     format: Option<String>,
     version: Option<u64>,
 }
 
-/// `S` is what is read of sharing: jobs pass over it.
+/// A parameter file as it is written. `S` is what is read of sharing: jobs pass over it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, bound = "S: Deserialize<'de> + Default")]
 struct WrittenParameters<S> {

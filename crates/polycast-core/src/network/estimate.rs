@@ -6,7 +6,7 @@ use crate::units::{Nanos, Rate};
 pub struct Estimate {
     /// Half of the shortest round trip.
     pub latency: Nanos,
-    /// While a long message is under way.
+    /// The rate while a long message is under way.
     pub rate: Rate,
 }
 
@@ -17,16 +17,17 @@ pub(super) struct RoundTrip {
     pub(super) time: Nanos,
 }
 
-/// A round trip of one byte that takes longer says more of ranks that had no processor than of the network between nodes that multicast
-/// and trees are for.
+/// The longest round trip of one byte that is believed. A longer one says more of ranks that had no
+/// processor than of the network between nodes that multicast and trees are for.
 const DISTURBED: Nanos = Nanos::from_micros(2000);
-/// A message that takes so much longer than an empty one tells the rate.
+/// The time by which a message must take longer than an empty one to tell the rate.
 const LONG_ENOUGH: Nanos = Nanos::from_micros(1000);
-/// So many in succession are believed if they agree.
+/// The number of messages in succession that are believed if they agree.
 const IN_SUCCESSION: usize = 3;
 
 impl RoundTrip {
-    /// Its bytes take much longer than what any message takes, or it is the longest that there is.
+    /// True if the message's bytes take much longer than what any message takes (`empty`), or if
+    /// the message has [`MAX_MESSAGE_BYTES`], the most there are.
     pub(super) fn tells_the_rate(&self, empty: Nanos) -> bool {
         self.bytes >= MAX_MESSAGE_BYTES || self.time - empty >= LONG_ENOUGH
     }
@@ -37,8 +38,9 @@ impl RoundTrip {
     }
 }
 
-/// What the last messages agree on, as the one of them in the middle: none was let pass by a bucket that was full, and none was held up. They agree if
-/// none takes more than half longer than another.
+/// Returns the middle one of the last [`IN_SUCCESSION`] messages if these agree and tell the rate.
+/// Then none of them was let pass by a full token bucket, and none was held up. They agree if they
+/// have the same bytes and, beyond an empty message, none takes more than half longer than another.
 pub(super) fn settled(long: &[RoundTrip], empty: Nanos) -> Option<RoundTrip> {
     let mut last: [RoundTrip; IN_SUCCESSION] = *long.last_chunk()?;
     last.sort_unstable_by_key(|one| one.time);
@@ -49,10 +51,12 @@ pub(super) fn settled(long: &[RoundTrip], empty: Nanos) -> Option<RoundTrip> {
 }
 
 impl Estimate {
-    /// Of the round trips of short messages, and of the long ones in their order. `None` if there are none, if ranks were too slow to tell, or
-    /// if the longest took hardly longer than an empty one.
+    /// Estimates a way from the round trips of short messages, and of long ones in their order.
+    /// `None` if there are none, if the ranks were too slow to tell, or if the message that is
+    /// chosen took hardly longer than an empty one.
     ///
-    /// If nothing in succession agreed, it is the median of what took long enough, but for the first, which a full bucket may have let pass in part.
+    /// If no messages in succession agreed, the median is chosen of those that took long enough,
+    /// but for the first, which a full bucket may have let pass in part.
     pub(super) fn of(short: &[Nanos], long: &[RoundTrip]) -> Option<Estimate> {
         let empty = *short.iter().min().filter(|empty| **empty <= DISTURBED)?;
         let took_long: Vec<RoundTrip> =

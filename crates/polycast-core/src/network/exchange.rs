@@ -1,4 +1,5 @@
-//! Who sends what to whom while the leaders of all nodes measure at once.
+//! The messages that the leaders of all nodes send while they measure at once, each to the next
+//! one.
 //!
 //! ```text
 //!  to the next      ping ×5   4 KiB   16 KiB   64 KiB … until one takes long, then so long ones until three in succession agree      over
@@ -17,29 +18,32 @@ use crate::units::Nanos;
 
 /// Round trips of one byte: one that opens the connection and counts for nothing, and those that tell the latency.
 const PINGS: usize = 5;
-/// What is not more than a few packets, of which the first is often free, tells no rate.
+/// Bytes of the shortest message that is to tell the rate: a few packets, of which the first is
+/// often free, tell none.
 const FIRST_BYTES: u64 = 4 << 10;
-/// Each message is so many times as long as the one before.
+/// The factor by which each message is longer than the one before, until one takes long.
 const GROWTH: u64 = 4;
 /// The longest message: at 100 Gb/s it takes as long as a round trip or a few.
 pub const MAX_MESSAGE_BYTES: u64 = 1 << 20;
-/// One that takes so long is followed by shorter ones: they tell as much.
+/// The time from which on a message is followed by shorter ones, which tell as much.
 const TOO_LONG: Nanos = Nanos::from_micros(16_000);
-/// Nothing is begun that would end later, as far as one can tell: links so slow have told enough.
+/// The time for all messages. None is begun that would end later, as far as one can tell: links so
+/// slow have told enough.
 const PATIENCE: Nanos = Nanos::from_micros(160_000);
 /// Messages that are not pings, at most.
 const MAX_MESSAGES: usize = 24;
 
-/// What to do now.
+/// The next step of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send so many bytes to the next leader, and tell when it has answered.
+    /// Send so many bytes to the next leader, and call [`Exchange::answered`] when the answer
+    /// comes.
     Send(u64),
     /// Send an empty message: nothing more comes. It is not answered.
     Over,
 }
 
-/// One leader measuring its way to the next one. Time and answers go in, messages come out.
+/// A leader's measurement of its way to the next leader. Time and answers go in, messages come out.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     began: Nanos,
@@ -50,12 +54,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Begins. The first message has one byte.
+    /// Begins a measurement. The first message has one byte.
     pub fn new(now: Nanos) -> (Exchange, Next) {
         (Exchange { began: now, sent: now, bytes: 1, short: Vec::new(), long: Vec::new() }, Next::Send(1))
     }
 
-    /// The last message was answered.
+    /// Notes that the last message was answered at `now`, and returns the next step.
     pub fn answered(&mut self, now: Nanos) -> Next {
         let time = now - self.sent;
         match self.bytes {
@@ -93,12 +97,12 @@ impl Exchange {
         self.counted().iter().min().copied().unwrap_or_default()
     }
 
-    /// Without the one that opened the connection.
+    /// Round trips of the pings but for the first, which opened the connection.
     fn counted(&self) -> &[Nanos] {
         if self.short.len() > 1 { &self.short[1..] } else { &self.short }
     }
 
-    /// What the answers tell, when it is over.
+    /// Returns the estimate that the answers give, once the exchange is over.
     pub fn estimate(&self) -> Option<Estimate> {
         Estimate::of(self.counted(), &self.long)
     }

@@ -11,20 +11,21 @@
 use super::{Told, class};
 use crate::units::Rate;
 
-/// Measurements of the same ways, at most.
+/// The most rounds in which the same ways are measured.
 const MAX_ROUNDS: usize = 3;
 
-/// Links that are that many times as slow as most differ from them.
+/// The factor by which a link must be slower than most to differ from them.
 const DIFFERENT: u64 = 2;
 
-/// What is known of the links, by their nodes' places in the ring.
+/// Rates of the links of all nodes of a ring, by the nodes' places in it.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    /// The fastest that was seen of each, in bits per second.
+    /// The fastest rate that was seen of each link, in bits per second.
     best: Vec<Option<u64>>,
-    /// Both ways of it could be measured: from one alone nobody knows which of two links is slow.
+    /// True for a link of which both ways could be measured: from one alone nobody knows which of
+    /// two links is slow.
     are_sure: Vec<bool>,
-    /// The class of the slowest link, of each round.
+    /// The class of the slowest link, for each round.
     slowest: Vec<Option<u64>>,
     is_complete: bool,
 }
@@ -32,9 +33,9 @@ pub struct Links {
 /// Links of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alike {
-    /// The class.
+    /// The class of the links' rates.
     pub rate: Rate,
-    /// Their nodes' places in the ring.
+    /// Places of the links' nodes in the ring.
     pub nodes: Vec<usize>,
 }
 
@@ -55,14 +56,16 @@ impl Links {
         self.is_complete = ring.iter().all(|told| told.estimate.is_some());
     }
 
-    /// Another round would tell nothing new: the links are alike, or two rounds in succession have found the same class.
-    /// Nor is there one where some node could not measure: its messages may still be on their way.
+    /// True if another round would tell nothing new: the links are alike, two rounds in succession
+    /// have found the same class, or there were as many rounds as may be. Also true if some node
+    /// could not measure: its messages may still be on their way.
     pub fn are_settled(&self) -> bool {
         let agree = matches!(self.slowest[..], [.., one, other] if one == other);
         !self.is_complete || agree || self.slowest.len() >= MAX_ROUNDS || !self.differ()
     }
 
-    /// What most links are like, the faster half.
+    /// The median rate of the links that are known, in bits per second; of two in the middle the
+    /// faster.
     fn usual(&self) -> Option<u64> {
         let mut known: Vec<u64> = self.best.iter().flatten().copied().collect();
         known.sort_unstable();
@@ -73,13 +76,14 @@ impl Links {
         slowest(&self.best, &self.are_sure)
     }
 
-    /// Some link is much slower than most.
+    /// True if some link is much slower than most.
     pub fn differ(&self) -> bool {
         let both = self.slowest().zip(self.usual());
         both.is_some_and(|(slowest, usual)| slowest.saturating_mul(DIFFERENT) < usual)
     }
 
-    /// The class that calls are chosen by: a pipeline goes as fast as its slowest link. Where links are alike they are told by the median.
+    /// The class of rates that calls are chosen by: the slowest link's, for a pipeline goes as fast
+    /// as that, or the median where links are alike.
     pub fn rate(&self) -> Option<Rate> {
         let rate = if self.differ() { self.slowest() } else { self.usual() };
         rate.and_then(|rate| Rate::from_bits_per_second(class(rate)))
@@ -105,7 +109,7 @@ impl Links {
     }
 }
 
-/// Of those that are known for sure.
+/// The slowest rate of the links that are known for sure, in bits per second.
 fn slowest(links: &[Option<u64>], are_sure: &[bool]) -> Option<u64> {
     links.iter().zip(are_sure).filter(|(_, is_sure)| **is_sure).filter_map(|(link, _)| *link).min()
 }

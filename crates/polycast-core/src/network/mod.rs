@@ -24,30 +24,31 @@ use crate::units::{Nanos, Rate};
 /// The network between the nodes of a communicator, as far as it is known; the same on all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// Of the MPI's messages between neighbours, while all nodes send at once.
+    /// Rate of the MPI's messages between neighbours, while all nodes send at once.
     pub rate: Option<Rate>,
-    /// Of the shortest message, one way.
+    /// Latency of the shortest message, one way.
     pub latency: Option<Nanos>,
-    /// How fast multicast would go, as the slowest node and the receive buffers let it. `None`: nothing limits it.
+    /// Rate of multicast, as the slowest node and the receive buffers let it go. `None`: nothing
+    /// limits it.
     pub multicast_rate: Option<Rate>,
 }
 
-/// What one rank tells of its link; nothing of those that lead no node.
+/// A rank's message about the link of its node; ranks that lead no node tell nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// To the next node in the ring; `None` if it could not be measured.
+    /// The way to the next node in the ring; `None` if it could not be measured.
     pub estimate: Option<Estimate>,
-    /// How fast its interface lets multicast go.
+    /// Rate at which the node's interface lets multicast go.
     pub interface_rate: Option<Rate>,
-    /// How fast the receive buffer lets it go that its kernel grants.
+    /// Rate at which the receive buffer that the node's kernel grants lets multicast go.
     pub buffer_rate: Option<Rate>,
 }
 
 impl Told {
-    /// Its length as a message.
+    /// Length of the message, in bytes.
     pub const BYTES: usize = 32;
 
-    /// As a message: four numbers, the lowest byte first; 0 for what is not known.
+    /// Writes the message: four numbers of 8 bytes, the lowest byte first; 0 for what is not known.
     pub fn to_bytes(self) -> [u8; Told::BYTES] {
         let rate = |rate: Option<Rate>| rate.map_or(0, Rate::bits_per_second);
         let estimate = self.estimate;
@@ -64,7 +65,7 @@ impl Told {
         bytes
     }
 
-    /// Reads such a message. What cannot be, is not known.
+    /// Reads a message of [`Told::to_bytes`]. A number that cannot be counts as not known.
     pub fn from_bytes(bytes: &[u8; Told::BYTES]) -> Told {
         let field = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
         let rate = |index| Rate::from_bits_per_second(field(index));
@@ -73,12 +74,13 @@ impl Told {
         Told { estimate, interface_rate: rate(2), buffer_rate: rate(3) }
     }
 
-    /// How fast multicast can go there.
+    /// Rate at which multicast can go on this node, as its interface and its receive buffer let it.
     pub fn multicast_rate(&self) -> Option<Rate> {
         self.interface_rate.into_iter().chain(self.buffer_rate).min()
     }
 
-    /// To what its receive buffer holds multicast up, if that is half or less of what the network and its interface carry.
+    /// Rate to which the node's receive buffer holds multicast up, if that is half or less of what
+    /// the network and the node's interface carry.
     pub fn held_up(&self, network: &Network) -> Option<Rate> {
         let carries =
             network.rate.into_iter().chain(self.interface_rate).min().filter(|_| network.rate.is_some());
@@ -89,10 +91,11 @@ impl Told {
 }
 
 impl Network {
-    /// What all ranks conclude from what the nodes have told in the last round, and from what is known of their links.
+    /// Draws the conclusion of all ranks, from what the nodes have told in the last round and from
+    /// what is known of their links.
     ///
-    /// Of latencies it is the median of the nodes' that counts, of rates what [`Links::rate`] says. Of multicast it is the slowest
-    /// node, for that is the pace at which all are sent to.
+    /// The latency is the median of the nodes', the rate is [`Links::rate`]. The rate of multicast
+    /// is the slowest node's, for that is the pace at which all are sent to.
     pub fn agreed(told: &[Told], links: &Links) -> Network {
         let mut latencies: Vec<u64> = told.iter().filter_map(|told| Some(told.estimate?.latency.0)).collect();
         latencies.sort_unstable();
@@ -103,7 +106,8 @@ impl Network {
         }
     }
 
-    /// How fast multicast is to what the MPI's own messages are, in percent, 100 at most; 100 where one of them is not known.
+    /// Rate of multicast in percent of the rate of the MPI's own messages, 100 at most; 100 where
+    /// one of the two is not known.
     pub fn multicast_percent(&self) -> u64 {
         let (Some(rate), Some(multicast)) = (self.rate, self.multicast_rate) else { return 100 };
         (u128::from(multicast.bits_per_second()) * 100 / u128::from(rate.bits_per_second())).min(100) as u64

@@ -7,6 +7,6 @@ use crate::units::Bytes;
 pub struct Call {
     /// The operation.
     pub collective: Collective,
-    /// Its bytes in all.
+    /// The call's bytes in all.
     pub bytes: Bytes,
 }

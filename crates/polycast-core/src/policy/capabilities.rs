@@ -1,12 +1,13 @@
 use std::fmt;
 use std::ops::BitOr;
 
-/// What a communicator has, or a way to serve a call needs: a set, for there will be more.
+/// A set of capabilities: those that a communicator has, or that a way to serve a call needs. There
+/// will be more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Capabilities(u8);
 
 impl Capabilities {
-    /// Nothing: what the MPI below needs.
+    /// No capability: what the MPI below needs.
     pub const NONE: Capabilities = Capabilities(0);
     /// A communicator of polycast's own, on which its messages meet no others.
     pub const PRIVATE: Capabilities = Capabilities(1);
@@ -14,22 +15,22 @@ impl Capabilities {
     pub const MULTICAST: Capabilities = Capabilities(1 << 1);
     /// Memory that the ranks of each node share.
     pub const SHARED: Capabilities = Capabilities(1 << 2);
-    /// Everything, which is what is assumed until it has been tried.
+    /// All capabilities, which a communicator is assumed to have until they have been tried.
     pub const ALL: Capabilities = Capabilities(Self::PRIVATE.0 | Self::MULTICAST.0 | Self::SHARED.0);
 
-    /// Each of them alone, with its name.
+    /// Each capability alone, with its name.
     const NAMES: [(Capabilities, &str); 3] = [
         (Self::PRIVATE, "a communicator of its own"),
         (Self::MULTICAST, "a network with multicast"),
         (Self::SHARED, "memory that the ranks of a node share"),
     ];
 
-    /// For messages between ranks.
+    /// Returns the set as bits, for messages between ranks.
     pub(super) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Undoes [`Capabilities::bits`].
+    /// Undoes [`Capabilities::bits`]. `None` if a bit stands for no capability.
     pub(super) fn from_bits(bits: u8) -> Option<Capabilities> {
         (bits & !Self::ALL.0 == 0).then_some(Capabilities(bits))
     }
@@ -39,7 +40,7 @@ impl Capabilities {
         self.0 & needed.0 == needed.0
     }
 
-    /// These but for `lost`.
+    /// Returns the set without those that are in `lost`.
     #[must_use]
     pub const fn without(self, lost: Capabilities) -> Capabilities {
         Capabilities(self.0 & !lost.0)
@@ -55,7 +56,7 @@ impl BitOr for Capabilities {
 }
 
 impl fmt::Display for Capabilities {
-    /// For sentences: `a network with multicast`.
+    /// Writes the names for sentences: `a network with multicast`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Capabilities::NAMES.into_iter().filter(|(one, _)| self.has(*one));
         f.pad(&names.map(|(_, name)| name).collect::<Vec<_>>().join(" and "))

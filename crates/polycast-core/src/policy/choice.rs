@@ -4,17 +4,17 @@ use std::str::FromStr;
 use super::{Capabilities, Collective, CommunicatorShape};
 use crate::algorithm::{Algorithm, ParseAlgorithmError, Registry};
 
-/// What serves a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
+/// The way to serve a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// The MPI below.
     Stock,
-    /// One of polycast's algorithms.
+    /// An algorithm of polycast's.
     Algorithm(Algorithm),
 }
 
 impl Choice {
-    /// What a communicator must have for it.
+    /// The capabilities that a communicator must have for the choice.
     #[inline]
     pub fn needs(self) -> Capabilities {
         match self {
@@ -34,7 +34,8 @@ impl Choice {
 }
 
 impl Choice {
-    /// Whether it can be on communicators of this shape: some algorithms are for a single node, and some for nodes that have about as many ranks each.
+    /// Whether the choice can serve communicators of this shape: some algorithms are for a single
+    /// node, and some for nodes that have about as many ranks each.
     pub fn suits(self, shape: CommunicatorShape) -> bool {
         match self {
             Choice::Algorithm(algorithm) => {
@@ -45,8 +46,8 @@ impl Choice {
         }
     }
 
-    /// What serves a call whose contributions have to be combined in the order of ranks: the MPI below where this is for operations that
-    /// commute only.
+    /// The choice for a call whose contributions have to be combined in the order of ranks: the MPI
+    /// below in place of an algorithm that is for operations that commute only.
     pub fn in_order(self) -> Choice {
         match self {
             Choice::Algorithm(algorithm) if !algorithm.entry.keeps_order => Choice::Stock,
@@ -67,7 +68,7 @@ pub enum ParseChoiceError {
 }
 
 impl Choice {
-    /// Reads what may serve a collective.
+    /// Reads a choice for calls of a collective.
     pub fn read(collective: Collective, text: &str) -> Result<Choice, ParseChoiceError> {
         use ParseAlgorithmError::{OtherCollective, UnknownName};
         if text.trim() == "stock" {
@@ -83,7 +84,7 @@ impl Choice {
 impl FromStr for Choice {
     type Err = ParseChoiceError;
 
-    /// What may serve a broadcast; [`Choice::read`] reads what may serve another collective.
+    /// Reads a choice for broadcasts; [`Choice::read`] reads those for another collective.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Choice::read(Collective::Broadcast, text)
     }

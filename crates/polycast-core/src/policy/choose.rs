@@ -7,19 +7,22 @@ use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Pr
 use super::{Rule, Table};
 use crate::units::Bytes;
 
-/// What decides about the calls on a communicator, from first to last.
+/// The forced choices, tables and predictions that decide about the calls on a communicator, from
+/// its first to its last.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Each serves every call of its collective, where the communicator has what it needs.
+    /// Choices that the user forces. Each serves every call of its collective, where the
+    /// communicator has what it needs.
     forced: &'a [(Collective, Choice)],
-    /// The user's, if there is one, and the one that polycast comes with.
+    /// The user's table, if there is one, and the table that polycast comes with.
     tables: (Option<&'a Table>, &'a Table),
     prediction: Option<&'a Prediction>,
 }
 
 impl<'a> Rules<'a> {
-    /// What the user wants: what is `forced` for a collective asks no table of the `user`, and the shipped one where it cannot be
-    /// had. Predictions do not overrule the user's table.
+    /// Puts together what the user wants. A collective for which a choice is `forced` asks no table
+    /// of the `user`, and asks the shipped one where that choice cannot be had. Predictions do not
+    /// overrule the user's table.
     pub fn new(
         forced: &'a [(Collective, Choice)],
         user: Option<&'a Table>,
@@ -29,7 +32,7 @@ impl<'a> Rules<'a> {
         Rules { forced, tables: (user, shipped), prediction }
     }
 
-    /// What the user wants for all calls of a collective.
+    /// The choice that the user forces for all calls of a collective, if there is one.
     pub fn forced(&self, collective: Collective) -> Option<Choice> {
         self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
     }
@@ -43,23 +46,24 @@ impl<'a> Rules<'a> {
         self.user(collective).unwrap_or(self.tables.1)
     }
 
-    /// What chooses among trees in the table's place. The rules for stock and multicast stand: predictions know of neither, and of
-    /// one collective only.
+    /// The prediction that chooses among trees in the table's place, if there is one for the
+    /// collective. The rules for stock and multicast stand: predictions know of neither, and of one
+    /// collective only.
     pub fn prediction(&self, collective: Collective) -> Option<&'a Prediction> {
         self.prediction.filter(|_| collective == Prediction::COLLECTIVE && self.user(collective).is_none())
     }
 }
 
-/// What serves a call, and why.
+/// The choice for a call, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What serves it.
+    /// The way to serve the call.
     pub choice: Choice,
-    /// Who decided so.
+    /// The source of the decision.
     pub by: By,
 }
 
-/// Who decided.
+/// The source of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     /// The user, for all calls.
@@ -68,14 +72,15 @@ pub enum By {
     Rule(usize),
     /// The predicted times, in place of the rule that would have decided, if there is one.
     Prediction(Option<usize>),
-    /// Nobody: no rule is for it, so stock serves.
+    /// No source: no rule is for the call, so stock serves.
     Nobody,
 }
 
-/// What serves the calls on one communicator, prepared so that each is decided in nanoseconds.
+/// The choices for all calls on one communicator, prepared so that each call is decided in
+/// nanoseconds.
 ///
-/// What the communicator's shape decides is decided once. What is left are the number of the call, its bytes, and what the
-/// communicator turns out to have:
+/// The communicator's shape is looked at once. What is left to look at are the number of the call,
+/// its bytes, and what the communicator turns out to have:
 ///
 /// ```text
 ///  earlier calls ─▶ epoch     bytes ─▶  0        8192            65536                 2^64
@@ -83,7 +88,7 @@ pub enum By {
 ///                                       │         │  else stock   │  else chain          │
 ///                                       │         │               │  else stock          │
 /// ```
-/// Before anybody has asked the network, intervals in which rules about it may decide are marked.
+/// Before the network has been measured, intervals in which rules about it may decide are marked.
 /// # Invariants
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
@@ -95,7 +100,7 @@ pub struct Policy {
     stages: [Box<[Stage]>; Collective::ALL.len()],
 }
 
-/// What holds in an epoch.
+/// The intervals of sizes in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     first_call: u64,
@@ -103,29 +108,32 @@ pub(super) struct Stage {
     pub(super) intervals: Box<[Interval]>,
 }
 
-/// What holds for a range of sizes.
+/// The decisions for a range of sizes, the best first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
     options: Box<[Decision]>,
-    /// What trials compare beside them.
+    /// A choice that trials compare beside the options.
     runner_up: Option<Choice>,
-    /// What the network is like may change the choice, and nobody has asked yet.
+    /// True if the network may change the choice, and has not been measured yet.
     asks: bool,
 }
 
 impl Interval {
-    /// What serves calls of these sizes on a communicator that has this, or may have it.
+    /// The decision for calls of these sizes on a communicator that has the capabilities `there`,
+    /// or may have them.
     #[inline]
     pub fn choose(&self, there: Capabilities) -> &Decision {
         self.options.iter().find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
     }
 
-    /// The MPI serves them whatever the communicator has, and whatever the network is like.
+    /// True if the MPI serves calls of these sizes whatever the communicator has, and whatever the
+    /// network is like.
     pub(super) fn is_left(&self) -> bool {
         !self.asks && self.options.iter().all(|option| option.choice == Choice::Stock)
     }
 
-    /// Whether what the network is like may change who serves them, and nobody has asked.
+    /// True if the network may change who serves calls of these sizes, and has not been measured
+    /// yet.
     #[inline]
     pub fn may_change(&self, there: Capabilities) -> bool {
         self.asks && there.has(Capabilities::PRIVATE) && self.choose(there).by != By::Forced
@@ -137,7 +145,7 @@ impl Decision {
 }
 
 impl Policy {
-    /// What `rules` come to on a communicator of this shape.
+    /// Builds the policy that `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
         Policy::of_stages(Collective::ALL.map(|collective| {
             let (forced, table) = (rules.forced(collective), rules.table(collective));
@@ -153,8 +161,8 @@ impl Policy {
         Policy { left: std::array::from_fn(|of| Left::of(&stages[of])), stages }
     }
 
-    /// Which calls the MPI serves whatever the communicator has, however many there were before, and whatever the network is like. Sizes
-    /// between may be left, too.
+    /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
+    /// there were before, and whatever the network is like. Sizes between them may be left, too.
     pub fn left(&self, collective: Collective) -> Left {
         self.left[collective as usize]
     }
@@ -165,20 +173,20 @@ impl Policy {
         self.left(call.collective).has(call.bytes.0)
     }
 
-    /// What serves a call on a communicator that has this, or may have it. Does not allocate. An epoch that the collective does not
-    /// have is taken for its last.
+    /// The decision for a call on a communicator that has the capabilities `there`, or may have
+    /// them. Does not allocate. An epoch that the collective does not have is taken for its last.
     #[inline]
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
         self.for_sizes_of(call, epoch).choose(there)
     }
 
-    /// What holds for calls of such a size.
+    /// The interval of sizes that a call lies in, with its decisions.
     #[inline]
     pub fn for_sizes_of(&self, call: &Call, epoch: Epoch) -> &Interval {
         &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)]
     }
 
-    /// In which interval of sizes a call lies, from 0.
+    /// The number of the interval of sizes that a call lies in, from 0.
     #[inline]
     pub fn interval(&self, call: &Call, epoch: Epoch) -> usize {
         let stage = self.stage(call.collective, epoch);
@@ -194,7 +202,8 @@ impl Policy {
         first.max(*digits.start())..=last.min(*digits.end())
     }
 
-    /// What trials compare of these: the best first, stock last, and before it the rule's next best or the runner-up of a close prediction.
+    /// The choices that trials compare in an interval: the best first, stock last, and before it
+    /// the rule's next best or the runner-up of a close prediction.
     pub fn ways_of(
         &self,
         collective: Collective,
@@ -208,7 +217,7 @@ impl Policy {
         there.take(MAX_ARMS - 1).chain([Choice::Stock])
     }
 
-    /// How many intervals of sizes there are.
+    /// The number of intervals of sizes.
     pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
         self.stage(collective, epoch).intervals.len()
     }
@@ -219,19 +228,20 @@ impl Policy {
         &stages[epoch.0.min(stages.len() - 1)]
     }
 
-    /// Whether the network has to be asked for some call.
+    /// Whether the network has to be measured for some call.
     pub fn asks(&self) -> bool {
         self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
     }
 
-    /// Whether it has to be asked before this call, because what it is like may change who serves it; or now at the latest, because
-    /// something else than the MPI serves it.
+    /// True if the network must be measured before this call: its measurement may change who serves
+    /// the call, or something else than the MPI serves the call, which is the latest time to
+    /// measure it for others.
     pub fn asks_before(&self, call: &Call, there: Capabilities, epoch: Epoch) -> bool {
         let interval = self.for_sizes_of(call, epoch);
         interval.may_change(there) || (interval.choose(there).choice != Choice::Stock && self.asks())
     }
 
-    /// What serves which sizes: the first size of each interval, rising from 0, and its choice.
+    /// The choices by size: the first size of each interval, rising from 0, and its choice.
     pub fn sizes(&self, collective: Collective, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
         let stage = self.stage(collective, epoch);
         let choice = |first: &u64| {
@@ -249,28 +259,29 @@ impl Policy {
         stages.map(|(index, stage)| (stage.first_call, Epoch(index)))
     }
 
-    /// The epoch of a call that so many calls of its collective come before.
+    /// The epoch of a call that `earlier_calls` calls of its collective come before.
     pub fn epoch(&self, collective: Collective, earlier_calls: u64) -> Epoch {
         let stages = &self.stages[collective as usize];
         Epoch(stages.partition_point(|stage| stage.first_call <= earlier_calls) - 1)
     }
 
-    /// How many calls come before an epoch, if there is such a one.
+    /// The number of calls that come before an epoch, if there is such a one.
     pub(super) fn first_call(&self, collective: Collective, epoch: Epoch) -> Option<u64> {
         self.stages[collective as usize].get(epoch.0).map(|stage| stage.first_call)
     }
 }
 
-/// A rule that may decide about calls on communicators of a shape: for these sizes, after so many earlier calls.
+/// A rule that may decide about calls on communicators of a shape: for sizes in `bytes`, after a
+/// number of earlier calls in `calls`.
 struct Relevant {
     index: usize,
     choice: Choice,
     next: Option<Choice>,
     bytes: Range,
     calls: Range,
-    /// On the network, as far as that is known.
+    /// True if the conditions about the network hold, as far as that is known.
     holds: bool,
-    /// It is about the network, and nobody has asked.
+    /// True if the rule is about the network, which has not been measured.
     is_open: bool,
 }
 
@@ -304,7 +315,8 @@ fn relevant(
     table.rules().iter().enumerate().filter(move |(_, rule)| is_for(rule)).filter_map(of)
 }
 
-/// Where ranges begin and end: between two of these values none does, so the lower one stands for all up to the next.
+/// The values at which ranges begin, or at which they have ended, rising from 0: between two of
+/// these values none does, so the lower one stands for all up to the next.
 pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
     let ends = ranges.flat_map(|range| [Some(range.first()), range.last().checked_add(1)]);
     let mut borders: Vec<u64> = ends.flatten().chain([0]).collect();
@@ -314,7 +326,7 @@ pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
 }
 
 impl Stage {
-    /// `predicted` are the best trees.
+    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees.
     fn new(forced: Option<Choice>, predicted: &[Best], relevant: &[Relevant], first_call: u64) -> Stage {
         let relevant: Vec<&Relevant> =
             relevant.iter().filter(|rule| rule.calls.contains(first_call)).collect();
@@ -344,8 +356,8 @@ impl Stage {
     }
 }
 
-/// Whether the network may change what the rules for a size come to. One that may hold decides nothing behind one that does, and what
-/// only the MPI can serve needs no asking.
+/// Whether the network may change what the rules for a size come to. A rule that may hold decides
+/// nothing behind one that does, and a size that only the MPI can serve needs no measurement.
 fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
     let (mut is_open, mut may_serve) = (false, false);
     for rule in by_rule {
@@ -359,7 +371,8 @@ fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
     is_open && may_serve
 }
 
-/// What may serve a size, the best first: forced, by the rules for this size in their order, predicted in place of trees, stock.
+/// The decisions for a size, the best first: forced, by the rules for this size in their order,
+/// predicted in place of trees, stock.
 fn options<'a>(
     forced: Option<Choice>,
     by_rule: impl Iterator<Item = &'a Relevant>,

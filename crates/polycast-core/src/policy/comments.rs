@@ -6,15 +6,15 @@ use toml_parser::lexer::TokenKind;
 /// Lines of comment without their `#`, by what they stand above or beside.
 #[derive(Debug)]
 pub(super) struct Comments {
-    /// Those of the version.
+    /// Comments of the version.
     pub head: Vec<String>,
-    /// Those of each rule, in their order.
+    /// Comments of each rule, in the rules' order.
     pub of_rules: Vec<Vec<String>>,
-    /// Those behind the last rule.
+    /// Comments behind the last rule.
     pub end: Vec<String>,
 }
 
-/// Of a text whose rules start at these offsets.
+/// Collects the comments of a text whose rules start at these offsets, in bytes.
 pub(super) fn comments(text: &str, rule_starts: &[usize]) -> Comments {
     let mut sections = vec![Vec::new(); rule_starts.len() + 1];
     let (mut section, mut is_beside) = (0, false);
@@ -40,7 +40,7 @@ pub(super) fn comments(text: &str, rule_starts: &[usize]) -> Comments {
     Comments { head: sections.pop().unwrap_or_default(), of_rules, end: above }
 }
 
-/// A comment as it is kept.
+/// Returns a comment as it is kept: without its `#`, the space behind that, and spaces at the end.
 fn line(comment: &str) -> String {
     let text = comment.strip_prefix('#').unwrap_or(comment);
     text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned()

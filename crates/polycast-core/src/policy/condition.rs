@@ -1,4 +1,4 @@
-//! What a rule may ask about a call.
+//! The conditions of a rule: what it may ask about a call.
 
 use std::fmt;
 
@@ -23,9 +23,9 @@ pub enum Property {
     Switches,
     /// Bits per second of the MPI's messages between neighbours, as the job has measured.
     Rate,
-    /// Nanoseconds that the shortest message takes there, one way.
+    /// Nanoseconds that the shortest message takes between neighbours, one way.
     Latency,
-    /// How fast multicast is to what those messages are, in percent; 100 where that is not known.
+    /// Rate of multicast in percent of the rate of the MPI's messages; 100 where that is not known.
     MulticastPercent,
     /// Bytes of the call in all.
     Bytes,
@@ -34,7 +34,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// All of them, in the order in which tables are written.
+    /// All properties, in the order in which tables are written.
     pub const ALL: [Property; 10] = [
         Property::Ranks,
         Property::Nodes,
@@ -64,13 +64,13 @@ impl Property {
         }
     }
 
-    /// A job finds it out by messages of its own.
+    /// True if a job finds the value out by messages of its own.
     pub(super) fn is_of_network(self) -> bool {
         matches!(self, Property::Rate | Property::Latency | Property::MulticastPercent)
     }
 
-    /// Its value for a call on a communicator of `shape` that so many calls come before. `None`: it is not known, and no condition about it
-    /// holds.
+    /// The value for a call that `earlier_calls` calls come before, on a communicator of `shape`.
+    /// `None`: the value is not known, and no condition about it holds.
     pub fn of(self, shape: CommunicatorShape, call: &Call, earlier_calls: u64) -> Option<u64> {
         Some(match self {
             Property::Ranks => shape.ranks.into(),
@@ -98,12 +98,13 @@ impl Property {
         }
     }
 
-    /// Values are written with their unit.
+    /// True if values are written with their unit.
     pub(super) fn has_unit(self) -> bool {
         matches!(self, Property::Bytes | Property::Rate | Property::Latency)
     }
 
-    /// What is counted, one and several of it; nothing for what carries its unit.
+    /// The noun that follows a value, for one and for several; empty for values that carry their
+    /// unit.
     fn nouns(self) -> (&'static str, &'static str) {
         match self {
             Property::Ranks => (" rank", " ranks"),
@@ -127,7 +128,7 @@ impl Property {
         }
     }
 
-    /// What its ranges look like, for errors.
+    /// An example of the property's ranges, for errors.
     fn example(self) -> &'static str {
         match self {
             Property::Bytes => {
@@ -158,32 +159,32 @@ pub struct Range {
 }
 
 impl Range {
-    /// Every value.
+    /// The range of every value.
     pub fn all() -> Range {
         Range { first: 0, last: u64::MAX }
     }
 
-    /// From a value to another one that is not less.
+    /// The range of values from `first` to `last`, which counts as `first` if it is less.
     pub fn from_to(first: u64, last: u64) -> Range {
         Range { first, last: last.max(first) }
     }
 
-    /// One value.
+    /// The range of one value.
     pub fn exactly(value: u64) -> Range {
         Range { first: value, last: value }
     }
 
-    /// The smallest value in it.
+    /// The smallest value of the range.
     pub fn first(self) -> u64 {
         self.first
     }
 
-    /// The largest value in it.
+    /// The largest value of the range.
     pub fn last(self) -> u64 {
         self.last
     }
 
-    /// Whether `value` is in it.
+    /// Whether `value` is in the range.
     pub fn contains(self, value: u64) -> bool {
         (self.first..=self.last).contains(&value)
     }
@@ -192,9 +193,9 @@ impl Range {
 /// A property and the values of it that a rule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// What is looked at.
+    /// The property that is looked at.
     pub property: Property,
-    /// What it may be.
+    /// The values that the property may have.
     pub range: Range,
 }
 
@@ -222,7 +223,7 @@ impl Condition {
         Ok(Condition { property, range })
     }
 
-    /// What may be between these values, both inclusive.
+    /// The condition that a property is between these values, both inclusive.
     #[cfg(test)]
     pub(super) fn between(property: Property, (first, last): (u64, u64)) -> Condition {
         Condition { property, range: Range { first, last } }
@@ -239,7 +240,8 @@ impl Condition {
         }
     }
 
-    /// For sentences: `1 node`, `fewer than 3 ranks`, `2 to 15 nodes`, `2 or more nodes`, `less than 8KiB`, `64KiB to less than 1MiB`.
+    /// Writes the condition for sentences: `1 node`, `fewer than 3 ranks`, `2 to 15 nodes`, `2 or
+    /// more nodes`, `less than 8KiB`, `64KiB to less than 1MiB`.
     pub fn in_words(&self) -> String {
         let Condition { property, range: Range { first, last } } = *self;
         let (one, several) = property.nouns();
@@ -258,7 +260,7 @@ impl Condition {
 }
 
 impl fmt::Display for Condition {
-    /// `bytes 64KiB..1MiB`, `ranks 16`, `nodes 2..`.
+    /// Writes property and range: `bytes 64KiB..1MiB`, `ranks 16`, `nodes 2..`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.property, self.written())
     }

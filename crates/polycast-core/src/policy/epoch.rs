@@ -5,11 +5,12 @@ use super::{Call, Collective, Policy};
 pub struct Epoch(pub(super) usize);
 
 impl Epoch {
-    /// Of the first calls.
+    /// The epoch of the first calls.
     pub const FIRST: Epoch = Epoch(0);
 }
 
-/// How many calls of each collective a communicator has had that may be served.
+/// The numbers of calls that a communicator has had, for each collective. Calls that are never
+/// served do not count.
 ///
 /// All ranks make the same calls on a communicator in the same order, so they count alike, and what is to change at a call number
 /// changes on all ranks at the same call, though none of them says anything:
@@ -21,18 +22,20 @@ impl Epoch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
     earlier_calls: [u64; Collective::ALL.len()],
-    /// A table has few; a program may have many communicators.
+    /// The epoch of the last call of each collective. A byte is enough, for a table has few epochs;
+    /// a program may have many communicators.
     epochs: [u8; Collective::ALL.len()],
 }
 
 impl CallCounts {
-    /// Of a communicator that has had so many calls of each collective.
+    /// The counts of a communicator that has had `earlier_calls` calls of each collective.
     pub fn after(policy: &Policy, earlier_calls: [u64; Collective::ALL.len()]) -> CallCounts {
         let epoch = |collective| policy.epoch(collective, earlier_calls[collective as usize]).0 as u8;
         CallCounts { earlier_calls, epochs: Collective::ALL.map(epoch) }
     }
 
-    /// Counts a call and says in which epoch it is. What the policy leaves in any epoch is not counted: it passes by.
+    /// Counts a call and returns its epoch. A call that the policy leaves in any epoch is not
+    /// counted.
     pub fn next(&mut self, policy: &Policy, call: &Call) -> Epoch {
         let epoch = self.peek(policy, call.collective);
         if !policy.leaves(call) {
@@ -42,14 +45,15 @@ impl CallCounts {
         epoch
     }
 
-    /// How many more calls are in the epoch of the last one.
+    /// The number of further calls that are in the epoch of the last one.
     pub fn left_in_epoch(&self, policy: &Policy, collective: Collective) -> u64 {
         let epoch = usize::from(self.epochs[collective as usize]);
         let next = policy.first_call(collective, Epoch(epoch + 1));
         next.map_or(u64::MAX, |next| next - self.earlier_calls[collective as usize])
     }
 
-    /// Counts so many calls, no more than are left in this epoch, none of which the policy leaves in any epoch.
+    /// Counts `calls` calls, no more than are left in this epoch, none of which the policy leaves
+    /// in any epoch.
     pub fn add(&mut self, collective: Collective, calls: u64) {
         self.earlier_calls[collective as usize] += calls;
     }

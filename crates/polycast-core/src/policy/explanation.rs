@@ -1,4 +1,4 @@
-//! How a decision came about, rule by rule.
+//! The way to a decision, rule by rule.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::units::Bytes;
 
-/// Why a call is served by what serves it.
+/// The decision about a call, and the rules that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What [`Policy::choose`] says.
+    /// The decision that [`Policy::choose`] takes.
     pub decision: Decision,
     /// The rules for the operation that were looked at, in their order; only the last can have matched. None if no table was asked.
     pub looked_at: Vec<LookedAt>,
@@ -22,17 +22,18 @@ pub struct Explanation {
 pub struct LookedAt {
     /// The line of the table at which the rule starts, from 1.
     pub line: usize,
-    /// What it would use.
+    /// The choice that the rule would use.
     pub choice: Choice,
     /// The measurement or reason behind it.
     pub because: Option<String>,
-    /// Whether it was for this call.
+    /// Whether the rule is for the call, and if not, why.
     pub verdict: Verdict,
-    /// How far the call is from what it is for.
+    /// The distance of the call from what the rule is for.
     distance: Distance,
 }
 
-/// How many of a rule's conditions do not hold, and by how many doublings what there is would have to change, in all: the first counts more.
+/// The distance of a call from a rule: how many of the rule's conditions do not hold, which counts
+/// more, and by how many doublings the call's values would have to change, in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Distance {
     conditions: u32,
@@ -42,25 +43,26 @@ struct Distance {
 /// Whether a rule was for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It decided.
+    /// The rule is for the call, and decided if no rule before it did.
     Matches,
-    /// It is for ranks of one node.
+    /// The rule is for ranks of one node only.
     OneNode,
-    /// It is for nodes of about as many ranks each.
+    /// The rule is for nodes of about as many ranks each.
     EvenNodes,
-    /// It uses what the communicator lacks.
+    /// The rule uses what the communicator lacks.
     Lacks(Capabilities),
     /// The first condition that did not hold.
     Misses {
-        /// What the rule asks for.
+        /// The condition that the rule asks for.
         expected: Condition,
-        /// What the call has; `None`: it is not known.
+        /// The value that the call has; `None`: it is not known.
         found: Option<u64>,
     },
 }
 
 impl Explanation {
-    /// Of a call on a communicator of this shape that has this, after so many earlier calls.
+    /// Explains a call on a communicator of this shape that has the capabilities `there`, after
+    /// `earlier_calls` earlier calls.
     pub fn new(
         rules: Rules<'_>,
         shape: CommunicatorShape,
@@ -83,7 +85,8 @@ impl Explanation {
         Explanation { decision, looked_at: passed_over.chain(matched).collect() }
     }
 
-    /// The rule that is nearest to serving the call by something else than the MPI, of those that are not for it.
+    /// The rule that is nearest to serving the call by something else than the MPI, of those that
+    /// are not for the call.
     pub fn nearest_miss(&self) -> Option<&LookedAt> {
         let missed = self.looked_at.iter().filter(|rule| {
             rule.verdict != Verdict::Matches && ![Choice::Stock, self.decision.choice].contains(&rule.choice)
@@ -97,7 +100,8 @@ impl Explanation {
     }
 }
 
-/// The rule that is nearest to serving calls of some size, after some others, by something else than the MPI, of those that serve none.
+/// The rule that is nearest to serving calls of a collective, of some size and after some others,
+/// by something else than the MPI, of those rules that serve none.
 pub fn nearest_rule(
     rules: Rules<'_>,
     shape: CommunicatorShape,
@@ -113,7 +117,7 @@ pub fn nearest_rule(
         let is_of_all_calls = of_call.iter().all(Option::is_none);
         (LookedAt::passed_over(rule, shape, there, &call, earlier_calls), is_of_all_calls)
     });
-    // Behind one that decides about all calls none decides.
+    // Behind a rule that decides about all calls no other rule decides.
     let may_decide =
         |(rule, is_of_all_calls): &(LookedAt, bool)| !(rule.verdict == Verdict::Matches && *is_of_all_calls);
     let missed = looked_at.take_while(may_decide).map(|(rule, _)| rule);
@@ -126,7 +130,7 @@ impl LookedAt {
         LookedAt { line: rule.line, choice: rule.choice, because: rule.because.clone(), verdict, distance }
     }
 
-    /// Of a rule that did not decide.
+    /// Describes a rule that did not decide.
     fn passed_over(
         rule: &Rule,
         shape: CommunicatorShape,
@@ -163,7 +167,8 @@ impl LookedAt {
     }
 }
 
-/// How often what there is must be doubled, or halved, to be in a range; of what is not known more often than any number needs.
+/// The number of times that a value must be doubled, or halved, to be in a range; for a value that
+/// is not known 64, which is more than any number needs.
 fn doublings(range: Range, found: Option<u64>) -> u32 {
     let Some(found) = found else { return u64::BITS };
     let nearest = found.clamp(range.first(), range.last());

@@ -1,22 +1,24 @@
-//! Which calls go to the MPI on every communicator of a job, for ever or at first, so that nobody need look at these for them.
+//! The calls that go to the MPI on every communicator of a job, for ever or at first, so that no
+//! communicator's rules need be looked at for them.
 
 use super::choose::{Stage, borders};
 use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
 
-/// How many ranks a communicator has.
+/// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// No fewer.
+    /// The fewest ranks.
     pub least: u32,
-    /// No more.
+    /// The most ranks.
     pub most: u32,
 }
 
-/// Those of so many ranks, of some that lie as the other says.
+/// Communicators with a number of ranks within these bounds, whose ranks are some of a larger set;
+/// the shape is that of the larger set.
 pub type Communicators = (Ranks, CommunicatorShape);
 
-/// For each collective: calls of fewer bytes go to the MPI on any communicator of so many of the ranks that lie as `most` says, whatever the
-/// network between them is like.
+/// The bytes, for each collective, below which calls go to the MPI on any of these communicators
+/// (`ranks` of a larger set of shape `most`), whatever the network between the ranks is like.
 pub fn left_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
         Some(Choice::Stock) => u64::MAX,
@@ -36,7 +38,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// In all of these.
+    /// The sizes that are left in all of these stages.
     pub(super) fn of(stages: &[Stage]) -> Left {
         let below = stages.iter().map(|stage| {
             let first = stage.intervals.iter().position(|interval| !interval.is_left());
@@ -58,13 +60,14 @@ impl Left {
 /// Calls that go to the MPI while a communicator is new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftAtFirst {
-    /// Of fewer bytes than this.
+    /// The bytes below which a call goes to the MPI.
     pub below: u64,
-    /// So many of them.
+    /// The number of first calls of a communicator that do so.
     pub calls: u64,
 }
 
-/// For each collective, on any such communicator: what rules serve from a later call on only.
+/// The calls, for each collective and on any of these communicators, that rules serve from a later
+/// call on only.
 pub fn left_at_first(rules: Rules<'_>, of: Communicators) -> [LeftAtFirst; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
         (None, None) => {
@@ -85,7 +88,8 @@ fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> 
     served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
 }
 
-/// Sizes from which on some rule may serve calls, rising, and after how many earlier ones.
+/// The sizes from which on some rule may serve calls, rising, each with the number of calls that
+/// come before.
 fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
     let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
@@ -101,7 +105,8 @@ fn range_of(rule: &Rule, property: Property) -> Range {
     condition.map_or(Range::all(), |condition| condition.range)
 }
 
-/// After how many calls one of these rules may serve some communicator, where the first that holds decides.
+/// The number of calls after which one of these rules may serve some communicator, where the first
+/// rule that holds decides. `None` if none may.
 fn first_served_call<'a>(rules: impl Iterator<Item = &'a Rule>, (ranks, most): Communicators) -> Option<u64> {
     let mut first: Option<u64> = None;
     for rule in rules {

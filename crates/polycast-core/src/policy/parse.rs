@@ -29,13 +29,13 @@ pub const MAX_TEXT_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}:{line}:{column}: {problem}")]
 pub struct TableError {
-    /// Where the text came from.
+    /// The source of the text, such as a file name.
     pub origin: String,
     /// The line of the problem.
     pub line: usize,
     /// The column of the problem, in characters.
     pub column: usize,
-    /// What was expected and what was found.
+    /// The problem: what was expected and what was found.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! What to use where parameters have been measured.
+//! Predictions of the fastest trees, where parameters have been measured.
 
 use super::{Choice, Collective};
 use crate::algorithm::{Algorithm, Registry};
@@ -10,7 +10,7 @@ use crate::units::{Bytes, Rank};
 /// The largest size that is compared; what is best there serves all larger ones.
 const LARGEST: u64 = 64 << 20;
 
-/// Predictions that differ by no more do not tell which is the faster one.
+/// Percent by which predictions must differ to tell which is the faster one.
 const CLOSE_PERCENT: u64 = 10;
 
 /// Predictions for the broadcasts of one communicator, made once for all sizes.
@@ -25,13 +25,13 @@ const CLOSE_PERCENT: u64 = 10;
 /// The root is rank 0. Another one changes the height of a tree by little.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// By rising sizes; not empty.
+    /// Comparisons of trees by rising sizes; not empty.
     comparisons: Vec<Comparison>,
     first: Bytes,
 }
 
 impl Prediction {
-    /// What it predicts.
+    /// The collective whose calls are predicted.
     pub const COLLECTIVE: Collective = Collective::Broadcast;
 
     /// Compares all trees, with their segment sizes, on ranks that have been placed.
@@ -51,18 +51,18 @@ impl Prediction {
         }
     }
 
-    /// The smallest size that it is to decide for: shorter messages were not measured.
+    /// The smallest size that the prediction is to decide for: shorter messages were not measured.
     pub fn first(&self) -> Bytes {
         self.first
     }
 
-    /// What decides for a broadcast of `bytes`: all trees, the fastest first.
+    /// The comparison that decides for a broadcast of `bytes`: all trees, the fastest first.
     pub fn deciding(&self, bytes: Bytes) -> &Comparison {
         let after = borders(&self.comparisons).take_while(|(first, _)| *first <= bytes).count();
         &self.comparisons[after.max(1) - 1]
     }
 
-    /// What is best for each size, by rising sizes from [`Prediction::first`] on.
+    /// The best trees for each size, by rising sizes from [`Prediction::first`] on.
     pub(super) fn best(&self) -> Vec<Best> {
         let of = |(first, comparison): (Bytes, &Comparison)| {
             let (best, others) = comparison.predicted.split_first()?;
@@ -74,23 +74,23 @@ impl Prediction {
     }
 }
 
-/// What is predicted to be best from a size on, to the next one's.
+/// The tree that is predicted to be best from a size on, to the size of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Best {
     pub first: Bytes,
     pub choice: Choice,
-    /// It may as well be this.
+    /// The second tree, if it is predicted to be about as fast.
     pub runner_up: Option<Choice>,
 }
 
-/// No class has a message below it.
+/// The bytes of the shortest message that was measured for any link class.
 fn smallest_measured(parameters: &Parameters) -> u64 {
     let first = parameters.classes().filter_map(|(_, class)| class.gap.points().first());
     first.map(|point| point.bytes).min().unwrap_or(0)
 }
 
-/// A tree in segments gets the `ready` signal: it bounds what piles up at a late rank, and costs nothing when the root is the
-/// last to arrive.
+/// The choice of a predicted tree. A tree in segments gets the `ready` signal: it bounds what piles
+/// up at a late rank, and costs nothing when the root is the last to arrive.
 pub fn choice(predicted: &Predicted) -> Choice {
     let algorithm = predicted.algorithm;
     Choice::Algorithm(Algorithm { ready: algorithm.segment.is_some(), ..algorithm })

@@ -1,6 +1,6 @@
 use crate::network::Network;
 
-/// How the ranks of a communicator are spread over nodes, and what lies between these.
+/// The spread of a communicator's ranks over nodes, and the network between these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommunicatorShape {
     /// Ranks in all, at least 1.
@@ -13,7 +13,7 @@ pub struct CommunicatorShape {
     pub ranks_per_processor: u32,
     /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
     pub switches: u32,
-    /// What was found out about the network between the nodes; `None`: nobody has asked yet.
+    /// The network between the nodes, as it was measured; `None`: it has not been measured yet.
     pub network: Option<Network>,
 }
 
@@ -42,15 +42,15 @@ pub enum CommunicatorShapeError {
         smallest: u32,
         /// Ranks on the fullest node if every other node has one.
         largest: u32,
-        /// What was asked for.
+        /// Ranks on the fullest node, as they were asked for.
         found: u32,
     },
-    /// Every switch has a node.
+    /// More switches than nodes, or none: every switch has a node.
     #[error("{nodes} nodes on {found} switches: expected 1 to {nodes} switches")]
     Switches {
         /// Nodes asked for.
         nodes: u32,
-        /// What was asked for.
+        /// Switches asked for.
         found: u32,
     },
 }
@@ -81,18 +81,21 @@ impl CommunicatorShape {
         })
     }
 
-    /// The same with so many ranks for each processor, at least 1.
+    /// Returns the shape with so many ranks for each processor, at least 1.
     pub fn on_processors(self, ranks_per_processor: u32) -> CommunicatorShape {
         CommunicatorShape { ranks_per_processor: ranks_per_processor.max(1), ..self }
     }
 
-    /// If all nodes had as many ranks as the fullest, there would be no more than twice as many. What is padded to that takes so much more memory and
-    /// time, and no limit holds it: 16 nodes of which one has 64 ranks and the others one each would carry 13 times the data.
+    /// True if the nodes have about as many ranks each: if all had as many as the fullest, there
+    /// would be no more than twice as many ranks. What is padded to that takes so much more memory
+    /// and time, and no limit holds it: 16 nodes of which one has 64 ranks and the others one each
+    /// would carry 13 times the data.
     pub fn is_even(&self) -> bool {
         u64::from(self.nodes) * u64::from(self.ranks_per_node) <= 2 * u64::from(self.ranks)
     }
 
-    /// The same with its nodes on so many leaf switches.
+    /// Returns the shape with its nodes on so many leaf switches, at least 1 and at most one for
+    /// each node.
     pub fn on_switches(self, switches: u32) -> Result<CommunicatorShape, CommunicatorShapeError> {
         match (1..=self.nodes).contains(&switches) {
             true => Ok(CommunicatorShape { switches, ..self }),
@@ -100,7 +103,7 @@ impl CommunicatorShape {
         }
     }
 
-    /// The same on a network of which this is known.
+    /// Returns the shape with what was measured of the network between its nodes.
     pub fn on_network(self, network: Network) -> CommunicatorShape {
         CommunicatorShape { network: Some(network), ..self }
     }

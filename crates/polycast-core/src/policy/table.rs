@@ -10,33 +10,35 @@ pub const SHIPPED_TEXT: &str =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub(super) origin: String,
-    /// Lines of comment above it, and below.
+    /// Lines of comment above the rules; those below are in `end`.
     pub(super) head: Vec<String>,
     pub(super) rules: Vec<Rule>,
     pub(super) end: Vec<String>,
 }
 
-/// What to use for which calls.
+/// A choice for the calls that meet some conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The line of the table's text at which it starts, from 1.
+    /// The line of the table's text at which the rule starts, from 1.
     pub line: usize,
-    /// Lines of comment above it, without `#`: the measurements behind it, for example.
+    /// Lines of comment above the rule, without `#`: the measurements behind it, for example.
     pub comments: Vec<String>,
-    /// The operation it is for.
+    /// The operation that the rule is for.
     pub collective: Collective,
-    /// What must all hold, in the order of [`Property::ALL`]. A property that is not named may be anything.
+    /// Conditions that must all hold, in the order of [`Property::ALL`]. A property that is not
+    /// named may be anything.
     pub conditions: Vec<Condition>,
-    /// What then serves the call.
+    /// The choice that then serves the call.
     pub choice: Choice,
-    /// What may serve it as well: trials compare the two.
+    /// A choice that may serve the call as well: trials compare the two.
     pub next: Option<Choice>,
     /// The measurement or reason behind the rule.
     pub because: Option<String>,
 }
 
 impl Rule {
-    /// Whether its algorithm is for ranks of one node, and whether it is for nodes of about as many ranks each, as one node is.
+    /// Whether the rule's algorithm is for ranks of one node, and whether it is for nodes of about
+    /// as many ranks each, as one node is.
     fn is_for_one_or_even_nodes(&self) -> (bool, bool) {
         match self.choice {
             Choice::Algorithm(algorithm) => (algorithm.entry.is_on_one_node(), algorithm.entry.is_padded),
@@ -44,7 +46,7 @@ impl Rule {
         }
     }
 
-    /// Whether it is for every call that the other one is for.
+    /// Whether the rule is for every call that the other one is for.
     fn covers(&self, other: &Rule) -> bool {
         let of_other = |property| other.conditions.iter().find(|condition| condition.property == property);
         let (needs_one, needs_even) = self.is_for_one_or_even_nodes();
@@ -57,7 +59,7 @@ impl Rule {
             && self.conditions.iter().all(|condition| {
                 let other = of_other(condition.property);
                 let range = other.map_or(Range::all(), |other| other.range);
-                // What is not known holds for none.
+                // A value that is not known meets no condition.
                 let is_known = !matches!(condition.property, Property::Rate | Property::Latency);
                 (is_known || other.is_some())
                     && condition.range.contains(range.first())
@@ -77,7 +79,7 @@ impl Table {
         Table::parse(SHIPPED_TEXT, "shipped tuning/default.toml").expect("a test parses the shipped table")
     }
 
-    /// Where the text came from.
+    /// The source of the text, usually a file name.
     pub fn origin(&self) -> &str {
         &self.origin
     }

@@ -38,47 +38,50 @@ use super::{Capabilities, Collective, Epoch};
 pub const MAX_ARMS: usize = 4;
 /// Numbers that the ranks add up for a judgement, however many count.
 pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
-/// The MPI stays if another way is not faster by more than this: it is what the program knows.
+/// Percent by which another way must be faster than the MPI, which stays otherwise: the MPI is what
+/// the program knows.
 const WORTH_PERCENT: u128 = 2;
-/// A way that the rules put before another stays if that is not faster by more than this: ranks that have their data early make up for
-/// the last one in the mean, as in chains.
+/// Percent by which a way must be faster than one that the rules put before it, which stays
+/// otherwise: ranks that have their data early make up for the last one in the mean, as in chains.
 const ORDER_PERCENT: u128 = 5;
-/// Another trial may cost so much of all calls' time.
+/// Percent of all calls' time that another trial may cost.
 const AGAIN_PERCENT: u128 = 2;
-/// Decisions are not looked at again before this call of their size.
+/// The first call of a size at which a decision may be looked at again.
 const AGAIN_AT_LEAST: u64 = 256;
 
-/// Shorter messages are compared as one size: less than a cache line takes as long as any other part of one. Ranks that call with different
-/// sizes of so few bytes, which MPIs carry, so make the same choices.
+/// Bytes below which all messages are compared as one size: less than a cache line takes as long as
+/// any other part of one. Ranks that call with different sizes of so few bytes, which MPIs carry, make
+/// the same choices by that.
 pub const ALIKE_BELOW_BYTES: u64 = 64;
 
-/// Calls that are compared with each other: those for which the same ways are open, and whose bytes have the same power of two, or are fewer than
-/// [`ALIKE_BELOW_BYTES`].
+/// The key of calls that are compared with each other: those for which the same ways are open, and
+/// whose bytes have the same power of two, or are fewer than [`ALIKE_BELOW_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sameness {
     /// The operation.
     pub collective: Collective,
-    /// While the same rules hold.
+    /// The stretch of calls for which the same rules hold.
     pub epoch: Epoch,
     /// The rules' interval of sizes, counted from 0.
     pub interval: u16,
     /// Binary digits of the bytes, as [`Sameness::digits_of`] counts them.
     pub digits: u8,
-    /// What the communicator has.
+    /// The capabilities of the communicator.
     pub there: Capabilities,
 }
 
-/// In place of an interval of the rules: the ways are those that were found by tuning.
+/// The `interval` of calls whose ways were found by tuning, in place of one of the rules.
 const TUNED: u16 = u16::MAX;
 
 impl Sameness {
-    /// Calls whose ways were found by [tuning](super::tune::Session) on a communicator that has this.
+    /// Calls whose ways were found by [tuning](super::tune::Session) on a communicator that has the
+    /// capabilities `there`.
     pub fn tuned(collective: Collective, bytes: u64, there: Capabilities) -> Sameness {
         let (epoch, digits) = (Epoch::FIRST, Sameness::digits_of(bytes));
         Sameness { collective, epoch, interval: TUNED, digits, there }
     }
 
-    /// Whether they were.
+    /// Whether the calls' ways were found by tuning.
     pub fn is_tuned(self) -> bool {
         self.interval == TUNED
     }
@@ -89,7 +92,7 @@ impl Sameness {
         (u64::BITS - alike.leading_zeros()) as u8
     }
 
-    /// Sizes with as many binary digits.
+    /// The sizes with as many binary digits as `bytes`.
     pub fn sizes_alike(bytes: u64) -> RangeInclusive<u64> {
         match bytes {
             0 => 0..=0,
@@ -98,26 +101,28 @@ impl Sameness {
         }
     }
 
-    /// The fewest bytes of such a call.
+    /// The fewest bytes of a call with `digits` binary digits.
     pub fn first_bytes(self) -> u64 {
         let first = self.digits.checked_sub(1).map_or(0, |zeros| 1 << zeros);
         *Sameness::sizes_alike(first).start()
     }
 }
 
-/// One way to serve a call, of those that [`super::Policy::ways_of`] gives: its place among them.
+/// The place of a way to serve a call among those that [`super::Policy::ways_of`] gives.
 pub type Arm = u8;
 
-/// What a call is for.
+/// The way that serves a call in trials, and the sample that its time is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It is compared; how long it took is to be told to [`Trials::took`], if it counts.
+    /// The call is compared. If it counts, its time is to be told to [`Trials::took`] with the
+    /// sample.
     Tried(Arm, Option<Sample>),
-    /// It has been decided; now and then how long it took is to be told, too.
+    /// The way has been decided. Now and then there is a sample: the call's time is to be told,
+    /// too.
     Settled(Arm, Option<Sample>),
 }
 
-/// Where a call's time belongs.
+/// The place of a call's time: trial, way and round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     trial: u16,
@@ -125,15 +130,15 @@ pub struct Sample {
     round: u8,
 }
 
-/// What a trial has found, once it was judged.
+/// The outcome of a trial, once it was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Of which calls.
+    /// The calls that were compared.
     pub of: Sameness,
     /// The way that stays.
     pub arm: Arm,
-    /// Of the median call of each way, the mean of the ranks that timed it, at the last judgement in which it took part; 0 beyond the ways that there
-    /// are.
+    /// Nanoseconds of the median call of each way: the mean of the ranks that timed it, at the last
+    /// judgement in which the way took part; 0 beyond the ways that there are.
     pub nanos: [u64; MAX_ARMS],
 }
 
@@ -148,15 +153,15 @@ pub struct Trials {
 #[derive(Clone, Debug)]
 struct Trial {
     of: Sameness,
-    /// One that has been settled goes on counting.
+    /// Calls until now; a trial that has been settled goes on counting.
     calls: u64,
-    /// Of these, those that were made elsewhere.
+    /// Calls among these that were made elsewhere, or that the [`Ledger`] has added up already.
     calls_elsewhere: u64,
-    /// How often it was settled; it stops at the largest number.
+    /// The number of times that the trial was settled; it stops at the largest number.
     verdicts: u8,
     state: State,
     watch: Watch,
-    /// Of the last judgement; in units of a rank's nanoseconds, added up.
+    /// Medians of the ways at the last judgement, in nanoseconds added up over the ranks.
     medians: [u64; MAX_ARMS],
     /// The fastest of the ways that do not stay, and until which call it would.
     second: Option<(Arm, u64)>,
@@ -165,7 +170,7 @@ struct Trial {
 #[derive(Clone, Debug)]
 enum State {
     Running(Box<Running>),
-    /// This way, until that call.
+    /// The way that stays, and the call of this size until which it does.
     Settled(Arm, u64),
 }
 
@@ -175,7 +180,7 @@ impl Trial {
         Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians, second: None }
     }
 
-    /// Whether it can be about so many ways.
+    /// Whether the trial can be about `ways` ways.
     fn is_among(&self, ways: usize) -> bool {
         match &self.state {
             State::Settled(arm, _) => usize::from(*arm) < ways,
@@ -183,7 +188,7 @@ impl Trial {
         }
     }
 
-    /// Of two states of the same trial the later one has more.
+    /// The progress of the trial: of two states of the same trial the later one has more.
     fn progress(&self) -> (u8, usize, usize) {
         match &self.state {
             State::Settled(..) => (self.verdicts, 0, 0),
@@ -193,7 +198,8 @@ impl Trial {
 }
 
 impl Trials {
-    /// What this call is for. `arms`: ways to serve it, at least two; the last one is the MPI. Counts it.
+    /// Counts a call and returns the way that serves it. `arms`: the number of ways to serve it, at
+    /// least two; the last one is the MPI.
     pub fn next(&mut self, of: Sameness, arms: usize) -> Turn {
         debug_assert!((2..=MAX_ARMS).contains(&arms));
         if self.is_over {
@@ -226,7 +232,7 @@ impl Trials {
         Turn::Tried(arm, sample)
     }
 
-    /// How many more calls are settled as the last one was, and not timed.
+    /// The number of further calls that are settled as the last one was, and not timed.
     pub fn steady(&self, of: Sameness) -> u64 {
         let trial = self.trials.iter().find(|trial| trial.of == of);
         match trial {
@@ -238,7 +244,7 @@ impl Trials {
         }
     }
 
-    /// Counts so many of them.
+    /// Counts `calls` calls, no more than [`Trials::steady`] says.
     pub fn add(&mut self, of: Sameness, calls: u64) {
         if let Some(trial) = self.trials.iter_mut().find(|trial| trial.of == of).filter(|_| !self.is_over) {
             trial.calls += calls;
@@ -246,7 +252,7 @@ impl Trials {
         }
     }
 
-    /// It was found elsewhere, unless something is known here of as many ways.
+    /// Takes over a finding from elsewhere, unless something is known here of as many ways.
     pub fn remember(&mut self, Recalled { of, arm, until_calls, times }: &Recalled) {
         let mut nanos = [0; MAX_ARMS];
         nanos.iter_mut().zip(times).for_each(|(nanos, (_, known))| *nanos = *known);
@@ -268,7 +274,7 @@ impl Trials {
         }
     }
 
-    /// How long a call took on this rank.
+    /// Notes the time of a call on this rank, in nanoseconds.
     pub fn took(&mut self, sample: Sample, nanos: u64) {
         let Some(trial) = self.trials.get_mut(usize::from(sample.trial)) else { return };
         match &mut trial.state {
@@ -279,7 +285,8 @@ impl Trials {
         }
     }
 
-    /// Before the next call, whatever it is, these times of calls of a collective are to be added up over all ranks and given to [`Trials::judge`].
+    /// The calls whose trial is due to be judged, with their times: before the next call, whatever
+    /// it is, these are to be added up over all ranks and given to [`Trials::judge`].
     #[inline]
     pub fn due(&self) -> Option<(Sameness, [u64; SUMS])> {
         let trial = &self.trials[usize::from(self.due?)];
@@ -291,8 +298,8 @@ impl Trials {
         Some((trial.of, values))
     }
 
-    /// Draws the conclusion from the sums, to each of which so many ranks have added a time; what was found, if the trial is over. Another
-    /// trial may be due then.
+    /// Draws the conclusion from the sums, to each of which `timed_ranks` ranks have added a time.
+    /// Returns what was found, if the trial is over. Another trial may be due then.
     pub fn judge(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
         let finding = self.conclude(sums, timed_ranks);
         self.due = self.first_due();
@@ -362,21 +369,22 @@ impl Trials {
         Some(Finding { of: trial.of, arm, nanos })
     }
 
-    /// No more trials: the ranks may have made different calls.
+    /// Ends all trials: the ranks may have made different calls.
     pub fn stop(&mut self) {
         (self.is_over, self.due) = (true, None);
     }
 }
 
 impl Finding {
-    /// Of ways that were measured apart from the program's calls: at which of these it is looked at.
+    /// The call of its size at which a decision is looked at again for the first time, for ways
+    /// that were measured apart from the program's calls.
     pub fn first_look(&self) -> u64 {
         again(0, self.arm, &self.nanos)
     }
 }
 
-/// At which call of its size a decision is looked at again: a power of two, at which what the slower ways cost is little of what the calls
-/// took until then.
+/// The call of its size at which a decision is looked at again: a power of two, at which what the
+/// slower ways cost is little of what the calls took until then.
 fn again(calls: u64, arm: Arm, medians: &[u64; MAX_ARMS]) -> u64 {
     let mine = u128::from(medians[usize::from(arm)].max(1));
     let others = medians.iter().filter(|median| **median > 0);

@@ -6,7 +6,7 @@ use super::parse::VERSION;
 use super::{Condition, Rule, Table};
 
 impl Display for Table {
-    /// The text that [`Table::parse`] makes the same table of.
+    /// Writes the text that [`Table::parse`] makes the same table of.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         comments(f, &self.head)?;
         if !self.head.is_empty() {
@@ -43,7 +43,7 @@ fn comments(f: &mut Formatter<'_>, lines: &[String]) -> fmt::Result {
     })
 }
 
-/// One number of things is a number, everything else is text.
+/// Writes the value of a condition: a single number of things as a number, everything else as text.
 fn value(condition: &Condition) -> String {
     let range = condition.range;
     // TOML's numbers end there.
@@ -54,7 +54,8 @@ fn value(condition: &Condition) -> String {
     }
 }
 
-/// A text of TOML, whatever is in it: JSON's has the same form, but for one character that TOML wants escaped.
+/// Quotes a text for TOML, whatever is in it: JSON's has the same form, but for one character that
+/// TOML wants escaped.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -1,7 +1,8 @@
 use super::{is_off, is_on};
 use crate::units::Nanos;
 
-/// How long something may take, in nanoseconds: `20s`, `1.5m`; `on`: no time, `off`: it is not wanted. `None` for anything else.
+/// Reads a time budget, in nanoseconds: `20s`, `1.5m`; 0 for `on` (no time may be spent), and
+/// `Some(None)` for `off` (not wanted). `None` for any other text.
 pub fn budget(value: &str) -> Option<Option<u64>> {
     // Neither is a number with a unit.
     if is_off(value.trim()) {

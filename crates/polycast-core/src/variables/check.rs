@@ -1,12 +1,13 @@
 use super::{ALL, OFF, ON, ReportTo, Values, budget, find};
 
-/// What every name begins with.
+/// The prefix of all variables' names.
 const PREFIX: &str = "POLYCAST";
-/// Names of polycast's own tests begin so.
+/// The prefix of names that polycast's own tests use; they are passed over.
 const OF_TESTS: &str = "POLYCAST_TEST";
 
-/// What is wrong with the variables of an environment, a clause for each, in the order of their names: names that are unknown,
-/// and values that are none. Others than polycast's are passed over.
+/// Lists the problems of an environment's polycast variables, a clause for each, in the order of
+/// their names: unknown names, and values that a variable cannot have. Variables of other programs,
+/// and empty ones, are passed over.
 pub fn problems(environment: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     let is_ours = |name: &str| name.starts_with(PREFIX) && !name.starts_with(OF_TESTS);
     let ours = environment.into_iter().filter(|(name, value)| is_ours(name) && !value.is_empty());
@@ -38,7 +39,7 @@ fn problem(name: &str, value: &str) -> Option<String> {
     Some(format!("{name}={value}: expected {expected}; {otherwise}"))
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins words for a sentence: `a`, `a or b`, `a, b or c`.
 fn one_of(words: &[&str]) -> String {
     match words {
         [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
@@ -50,7 +51,7 @@ fn unknown(name: &str) -> String {
     let upper = name.to_ascii_uppercase();
     let distance = |known: &str| strsim::osa_distance(known, &upper);
     let nearest = ALL.iter().map(|variable| variable.name).min_by_key(|known| distance(known));
-    // More changes make another word of a short name.
+    // At most a third of the letters: more changes make another word of a short name.
     let is_near = |known: &&str| distance(known) * 3 <= known.len() - PREFIX.len();
     match nearest.filter(is_near) {
         Some(nearest) => format!("{name} is unknown: did you mean {nearest}?"),

@@ -25,52 +25,52 @@ pub fn is_off(value: &str) -> bool {
     OFF.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
-/// One variable. A value that is empty counts as none.
+/// An environment variable that polycast reads. An empty value counts as none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The variable's name.
     pub name: &'static str,
-    /// Who reads it.
+    /// The program that reads the variable.
     pub reader: Reader,
-    /// What it may be.
+    /// The values that the variable may have.
     pub values: Values,
-    /// What holds without it.
+    /// The behaviour without the variable, in words.
     pub default: &'static str,
-    /// What it does.
+    /// The effect of the variable, in words.
     pub meaning: &'static str,
 }
 
-/// Who reads a variable.
+/// The part of polycast that reads a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// The library, in every rank; the tool hands it on to ranks.
+    /// The library, in every rank; the tool hands the variable on to ranks.
     Library,
     /// The tool: where things are on its host.
     Tool,
 }
 
-/// What a variable may be.
+/// The values that a variable may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// A word of [`ON`] or [`OFF`], or one of these words.
     Switch {
-        /// Beside `on` and `off`.
+        /// Words beside `on` and `off`.
         further: &'static [&'static str],
-        /// What any other value comes to.
+        /// The treatment of any other value, in words: `taken for on`.
         otherwise: &'static str,
     },
-    /// One of these words, in lower or upper case; any other counts as none.
+    /// A word of this list, in lower or upper case; any other value counts as none.
     Word(&'static [&'static str]),
-    /// As [`ReportTo`] reads it.
+    /// A destination of the report, as [`ReportTo`] reads it.
     ReportTo,
-    /// As [`budget`] reads it.
+    /// A time, as [`budget`] reads it.
     Time,
-    /// What only its reader can judge, as documentation writes it.
+    /// Text that only the variable's reader can judge; the field is how documentation writes it.
     Free(&'static str),
 }
 
 impl Values {
-    /// As documentation writes them.
+    /// Writes the values for documentation: `on, off, FILE`.
     pub fn written(self) -> String {
         match self {
             Values::Switch { further, .. } => [&["on", "off"], further].concat().join(", "),
@@ -84,10 +84,10 @@ impl Values {
 
 /// Switches the library off.
 pub const SWITCH: &str = "POLYCAST";
-/// Which algorithm to take, whatever the table says.
+/// Forces an algorithm for broadcasts, whatever the table says.
 pub const BROADCAST: &str = "POLYCAST_BCAST";
-/// Which algorithm to take for the calls of a collective, whatever the table says: in the order of
-/// [`crate::collective::Collective::ALL`].
+/// Variables that force an algorithm for the calls of a collective, whatever the table says, in the
+/// order of [`crate::collective::Collective::ALL`].
 pub const FORCED: [&str; 8] = [
     BROADCAST,
     "POLYCAST_SCATTER",
@@ -104,40 +104,40 @@ pub const TABLE: &str = "POLYCAST_TABLE";
 pub const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
 /// A file with measured parameters.
 pub const PARAMETERS: &str = "POLYCAST_PARAMS";
-/// Switches multicast off, or chooses the family.
+/// Switches multicast off, or chooses one of [`MULTICAST_PROTOCOLS`].
 pub const MULTICAST: &str = "POLYCAST_MULTICAST";
-/// Whether what the rules choose is compared with the MPI.
+/// Switches trials off, in which what the rules choose is compared with the MPI.
 pub const TRIALS: &str = "POLYCAST_TRIALS";
-/// For how long a job may measure which ways serve it best.
+/// The time for which a job may measure which ways serve it best.
 pub const TUNE: &str = "POLYCAST_TUNE";
-/// Where jobs leave each other what their trials found.
+/// The folder in which jobs leave each other what their trials found.
 pub const CACHE: &str = "POLYCAST_CACHE";
-/// What [`MULTICAST`] may be besides on and off.
+/// Values of [`MULTICAST`] besides on and off.
 pub const MULTICAST_PROTOCOLS: [&str; 4] = ["verbs", "ipv4", "ipv4-global", "ipv6"];
 /// Switches memory off that the ranks of a node share.
 pub const SHARED_MEMORY: &str = "POLYCAST_SHARED_MEMORY";
-/// What ranks do that wait, and its words.
+/// Chooses what waiting ranks do, by a word of [`WAITING`].
 pub const WAIT: &str = "POLYCAST_WAIT";
-/// In the order of [`WAIT`]'s documentation.
+/// The words of [`WAIT`], in the order of its documentation.
 pub const WAITING: [&str; 3] = ["spin", "yield", "sleep"];
-/// Which interface multicast uses.
+/// Chooses the interface that multicast uses.
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
 pub const MADCAP: &str = "POLYCAST_MADCAP";
-/// Where the report goes.
+/// The destination of the report.
 pub const REPORT: &str = "POLYCAST_REPORT";
-/// Where ranks leave what they record of their calls.
+/// The folder in which ranks leave what they record of their calls.
 pub const TRACE: &str = "POLYCAST_TRACE";
-/// The tool has said what is wrong with the variables.
+/// Set by the tool once it has said what is wrong with the variables.
 pub const WARNED: &str = "POLYCAST_WARNED";
-/// Where the libraries are.
+/// The folder of the libraries.
 pub const LIBRARY_DIRECTORY: &str = "POLYCAST_LIBDIR";
-/// Where labs keep their state.
+/// The folder in which labs keep their state.
 pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
 /// The tool that a lab starts again.
 pub const TOOL: &str = "POLYCAST_TOOL";
 
-/// One of [`FORCED`] but the broadcast's.
+/// Describes a variable of [`FORCED`] but the broadcast's; `collective` is its place in that list.
 const fn forced(collective: usize, meaning: &'static str) -> Variable {
     let (reader, values) = (Reader::Library, Values::Free("ALGORITHM, stock"));
     Variable { name: FORCED[collective], reader, values, default: "the table chooses", meaning }

@@ -1,9 +1,9 @@
 use super::{is_off, is_on};
 
-/// Where the report of a job goes.
+/// The destination of a job's report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportTo {
-    /// None is made.
+    /// No report is made.
     Nowhere,
     /// Lines for people, on rank 0's standard error.
     StandardError,
@@ -12,8 +12,8 @@ pub enum ReportTo {
 }
 
 impl ReportTo {
-    /// `on` and `off` with their synonyms, or the name of a file, which has a `/` or a `.`: a word that is misspelt makes no
-    /// file. Nothing for anything else.
+    /// Reads `on` or `off` with their synonyms, or the name of a file, which has a `/` or a `.`, so
+    /// that a word that is misspelt makes no file. Empty text is `off`. `None` for anything else.
     pub fn parse(value: &str) -> Option<ReportTo> {
         match value {
             "" => Some(ReportTo::Nowhere),

@@ -1,6 +1,7 @@
 use super::{Recalled, Sameness, State, TOLD, Trials};
 
-/// What a process has learned on communicators for which the same rules hold, and what the next one goes on with.
+/// The trials of a process on communicators for which the same rules hold; the next such
+/// communicator goes on with them.
 ///
 /// ```text
 ///  communicator   A ── 3 calls ── free      B ── 40 calls ───────────────── free
@@ -19,12 +20,13 @@ impl Ledger {
         self.0.told()
     }
 
-    /// With rank 0's words, the trials of such a communicator.
+    /// Begins the trials of such a communicator, with rank 0's words.
     pub fn resumed(&self, told: &[u64; TOLD]) -> Trials {
         Trials::resumed(told, &self.0)
     }
 
-    /// A communicator ends, or has found something: what goes further than what is known is kept. Adds up the calls.
+    /// Learns from a communicator that ends, or has found something: a trial that is further than
+    /// the one that is known is kept. Adds up the calls.
     pub fn learn(&mut self, from: &mut Trials) {
         if from.is_over {
             return;
@@ -43,12 +45,12 @@ impl Ledger {
         }
     }
 
-    /// An earlier job has found that.
+    /// Takes over what an earlier job has found.
     pub fn remember(&mut self, recalled: &Recalled) {
         self.0.remember(recalled);
     }
 
-    /// Until which call a way stays for such calls, if that is decided.
+    /// The call until which a way stays for such calls, if that is decided.
     pub fn stays_until(&self, of: Sameness) -> Option<u64> {
         let trial = self.0.trials.iter().find(|trial| trial.of == of)?;
         match trial.state {

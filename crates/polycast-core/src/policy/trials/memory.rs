@@ -15,30 +15,30 @@ use serde::{Deserialize, Serialize};
 use super::{Arm, Finding, MAX_ARMS, Sameness};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
 
-/// Of the format.
+/// The version of the format.
 const VERSION: u32 = 1;
 /// The file's name in its folder.
 pub const CACHE_FILE: &str = "trials.jsonl";
-/// Between two classes of rates, 1, 2, 5, 10 ….
+/// The largest ratio of neighbouring classes of rates, 1, 2, 5, 10 ….
 const NEAR_RATE: f64 = 2.5;
-/// Networks change.
+/// Days for which a finding counts, for networks change.
 pub const MAX_AGE_DAYS: u64 = 30;
 
-/// Where trials hold: jobs that have the same learn from each other.
+/// The setting in which trials hold: jobs that have the same learn from each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Which MPI serves below: the file of its library.
+    /// The MPI that serves below: the file of its library.
     pub mpi: String,
-    /// Which hosts: rank 0's name, with `#` for numbers.
+    /// The hosts: rank 0's name, with `#` for numbers.
     pub hosts: String,
-    /// Which polycast.
+    /// The build of polycast.
     pub build: u64,
-    /// Of the communicator.
+    /// The shape of the communicator.
     pub shape: CommunicatorShape,
 }
 
 impl Setting {
-    /// The names of a cluster's hosts differ by numbers.
+    /// The kind of a host: its name with `#` for numbers, by which a cluster's hosts differ.
     pub fn kind_of_host(name: &str) -> String {
         let parts = name.split(|letter: char| letter.is_ascii_digit()).filter(|part| !part.is_empty());
         let joined = parts.collect::<Vec<_>>().join("#");
@@ -54,7 +54,7 @@ pub struct Memory {
     version: u32,
     mpi: String,
     hosts: String,
-    /// In hexadecimal digits.
+    /// The build, in hexadecimal digits.
     build: String,
     ranks: u32,
     nodes: u32,
@@ -66,20 +66,20 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<u64>,
     collective: String,
-    /// To twice as many.
+    /// The fewest bytes of a call; the most are less than twice as many.
     first_bytes: u64,
     interval: u16,
     epoch: usize,
     capabilities: u8,
     ways: Vec<Way>,
     stays: String,
-    /// The call of its size at which it is looked at again; a power of two.
+    /// The call of its size at which the finding is looked at again; a power of two.
     again: u64,
-    /// On which it was found, counted from 1970.
+    /// The day on which it was found, counted from 1970.
     day: u64,
 }
 
-/// What is not written: each rank has its own.
+/// The number that is not written: each rank has a processor of its own.
 fn own_processors() -> u32 {
     1
 }
@@ -97,13 +97,13 @@ struct Way {
 /// A finding that is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recalled {
-    /// Of which calls.
+    /// The calls that the finding is of.
     pub of: Sameness,
     /// The ways that were compared, each with the nanoseconds of its median call.
     pub times: Vec<(Choice, u64)>,
-    /// The place among these of the one that stays.
+    /// The place among these of the way that stays.
     pub arm: Arm,
-    /// Until which call.
+    /// The call until which that way stays.
     pub until_calls: u64,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
 }
 
 impl Memory {
-    /// Of a finding among these ways, which stays until that call.
+    /// The memory of a finding among these ways, whose best stays until call `until_calls`.
     pub fn new(setting: &Setting, ways: &[Choice], finding: &Finding, until_calls: u64, day: u64) -> Memory {
         let CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, .. } =
             setting.shape;
@@ -148,12 +148,12 @@ impl Memory {
         }
     }
 
-    /// Those that a file has, of this version and young enough, in their order; of those about the same calls the last one.
+    /// Reads a file's findings of this version, if young enough, in order; of the same calls the last.
     pub fn read(text: &str, today: u64) -> Vec<Memory> {
         Memory::read_all(text, today).0
     }
 
-    /// The same, and how many lines are none of this version.
+    /// Reads as [`Memory::read`] does, and counts the lines that are none of this version.
     pub fn read_all(text: &str, today: u64) -> (Vec<Memory>, usize) {
         let (mut young, mut unread): (Vec<Memory>, usize) = (Vec::new(), 0);
         for line in text.lines().filter(|line| !line.is_empty()) {
@@ -169,12 +169,12 @@ impl Memory {
         (counts.map(|(memory, _)| memory.clone()).collect(), unread)
     }
 
-    /// As a line, without its end.
+    /// Writes the finding as a line, without the line's end.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and texts")
     }
 
-    /// What it says in this setting, if it is of it, and chosen among the ways of these rules.
+    /// The finding for this setting, if it is from there, and chosen among the ways of these rules.
     pub fn recall(&self, setting: &Setting, policy: &Policy) -> Option<Recalled> {
         let of = self.sameness()?;
         if of.digits == 0 || of.is_tuned() || !self.is_of(setting) {
@@ -188,7 +188,7 @@ impl Memory {
         is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
     }
 
-    /// What calls it is about, and where.
+    /// The calls that the finding is about, and its setting; equal where one replaces another.
     fn calls(&self) -> impl Eq + Hash {
         let Memory {
             mpi,
@@ -207,7 +207,7 @@ impl Memory {
         (place, collective, first_bytes, interval, epoch, capabilities)
     }
 
-    /// The calls that it is about; `None`: no line of ours is about such.
+    /// The calls that the finding is about; `None`: no line of ours is about such.
     fn sameness(&self) -> Option<Sameness> {
         let of = Sameness {
             collective: self.collective.parse().ok()?,
@@ -219,7 +219,7 @@ impl Memory {
         (self.first_bytes == of.first_bytes()).then_some(of)
     }
 
-    /// Whether it was found in this setting, on whatever network.
+    /// Whether the finding is from this setting, on whatever network.
     fn is_from(&self, setting: &Setting) -> bool {
         let Setting { mpi, hosts, build, shape } = setting;
         self.has_shape(shape) && self.hosts == *hosts && self.mpi == *mpi && self.build == digits(*build)
@@ -230,13 +230,13 @@ impl Memory {
             == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.ranks_per_processor, shape.switches)
     }
 
-    /// Whether it was found in this setting.
+    /// Whether the finding is from this setting.
     pub fn is_of(&self, setting: &Setting) -> bool {
         self.is_from(setting) && self.rate == rate_of(&setting.shape) && self.sameness().is_some()
     }
 
-    /// How far such a setting is from the one that it was found in, 0 if it is the same; `None`: it is another one. Each job measures the network's
-    /// rate and rounds it. On a busy machine it finds less than there is, or nothing, but never more.
+    /// The distance from a setting to the finding's own, 0 if they are the same; `None`: it is another one. Each job
+    /// measures the network's rate and rounds it. On a busy machine it finds less than there is, or nothing, but never more.
     pub fn distance(&self, setting: &Setting) -> Option<u64> {
         if !self.is_from(setting) || self.sameness().is_none() {
             return None;
@@ -250,7 +250,7 @@ impl Memory {
         })
     }
 
-    /// What it says, if it was tuned: whatever the rules.
+    /// The finding, if it was tuned, whatever the rules.
     pub fn recall_tuned(&self) -> Option<Recalled> {
         let of = self.sameness().filter(|of| of.is_tuned())?;
         let read = |way: &Way| Some((Choice::read(of.collective, &way.choice).ok()?, way.nanos));
@@ -270,23 +270,23 @@ impl Memory {
         &self.stays
     }
 
-    /// Above which MPI, and on which hosts.
+    /// The MPI below (the file of its library), and the hosts.
     pub fn place(&self) -> (&str, &str) {
         (&self.mpi, &self.hosts)
     }
 
-    /// Calls of which collective, from how many bytes on, to twice as many, by how many ranks, on how many nodes.
+    /// The calls: collective, fewest bytes (the most are below twice as many), ranks, nodes.
     pub fn about(&self) -> (&str, u64, u32, u32) {
         (&self.collective, self.first_bytes, self.ranks, self.nodes)
     }
 
-    /// On which day it was found, counted from 1970.
+    /// The day on which it was found, counted from 1970.
     pub fn day(&self) -> u64 {
         self.day
     }
 
-    /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
-    /// the shape is not known.
+    /// Whether the finding is about calls of this collective and size on communicators of this
+    /// shape, with whatever MPI and build; on whatever network, if the shape's is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
         self.has_shape(&shape)
             && rate_of(&shape).is_none_or(|rate| self.rate == Some(rate))

@@ -11,29 +11,30 @@
 
 use super::{Arm, MAX_ARMS};
 
-/// After so many rounds that count the times are judged. A way that is clearly slower goes; after the last the fastest stays.
+/// Numbers of rounds that count after which the times are judged. A way that is clearly slower
+/// goes; after the last the fastest stays.
 pub(super) const JUDGED_AFTER: [usize; 4] = [2, 4, 8, 16];
 pub(super) const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
-/// Of long calls.
+/// The most rounds that count where calls are long.
 const MAX_ROUNDS_OF_PAIRS: usize = 8;
-/// Calls are long if the fastest way takes as much.
+/// The time of the fastest way from which on calls are long.
 const LONG_NANOS: u64 = 10_000_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Running {
-    /// Those that may still win, in their order.
+    /// Ways that may still win, in their order.
     pub arms: Vec<Arm>,
-    /// The last one of those that there were.
+    /// The MPI: the last one of the ways that there were.
     pub mpi: Arm,
-    /// 0 is for warming up.
+    /// The round that is under way; 0 is for warming up.
     pub round: usize,
-    /// Calls of the round.
+    /// Calls made of the round.
     pub made: usize,
-    /// Each way has two calls in a row.
+    /// True if each way has two calls in a row.
     pub is_paired: bool,
-    /// The times are to be added up before the next call.
+    /// True if the times are to be added up before the next call.
     pub is_due: bool,
-    /// This rank's, of rounds that count.
+    /// Times of this rank in nanoseconds, for each way and each round that counts.
     pub nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
 }
 
@@ -57,14 +58,15 @@ impl Running {
         if self.is_paired { (self.round % 2, 2) } else { (0, 1) }
     }
 
-    /// How many calls the round has.
+    /// The number of calls in the round.
     pub fn calls(&self) -> usize {
         let (before, each) = self.shape();
         before + each * self.arms.len()
     }
 
-    /// Whose turn it is, and the round for which the call counts. Rounds begin with another way each, and go through them forwards and
-    /// backwards by turns, so what a program does with every second or third call meets all.
+    /// Counts a call. Returns its way, and the round for which its time counts, from 0, if it
+    /// counts. Rounds begin with another way each, and go through the ways forwards and backwards
+    /// by turns, so what a program does with every second or third call meets all.
     pub fn next(&mut self) -> (Arm, Option<usize>) {
         let arms = self.arms.len();
         let (before, each) = self.shape();
@@ -81,12 +83,13 @@ impl Running {
         (self.arms[place], counted)
     }
 
-    /// Those behind that count.
+    /// The number of rounds behind that count.
     pub fn rounds(&self) -> usize {
         self.round.saturating_sub(1)
     }
 
-    /// Whether there are more rounds, after a judgement in which a call of the fastest way took so long.
+    /// Whether there are more rounds, after a judgement in which a call of the fastest way took
+    /// `nanos`.
     pub fn goes_on(&mut self, nanos: u64) -> bool {
         self.is_paired |= self.rounds() == JUDGED_AFTER[0] && nanos >= LONG_NANOS;
         let most = if self.is_paired { MAX_ROUNDS_OF_PAIRS } else { MAX_ROUNDS };

@@ -18,8 +18,9 @@ pub(super) fn second(stays: Arm, medians: &[u64; MAX_ARMS]) -> Option<(Arm, u64)
 }
 
 impl Trials {
-    /// If nothing is known of such calls, what is known of them with more capabilities: the way that stays, or the second, whichever is among
-    /// these ways. Before [`Trials::next`].
+    /// Takes over what is known of such calls with more capabilities, if nothing is known of them
+    /// with these: the way that stays, or the second, whichever is among the ways that are left. To
+    /// be called before [`Trials::next`].
     pub fn take_over(&mut self, policy: &Policy, of: Sameness) {
         if self.is_over || of.is_tuned() || self.trials.iter().any(|known| known.of == of) {
             return;

@@ -23,7 +23,7 @@ pub const TOLD: usize = 64;
 
 const THERE: u64 = 1 << 63;
 const SETTLED: u64 = 1 << 39;
-/// In place of an interval.
+/// The interval in a word of ways that were found by tuning.
 const TOLD_TUNED: u8 = u8::MAX;
 
 fn bits(word: u64, first: u32, count: u32) -> u64 {
@@ -31,7 +31,8 @@ fn bits(word: u64, first: u32, count: u32) -> u64 {
 }
 
 impl Trial {
-    /// `None`: it is beyond what a word can say, and every communicator has a trial of its own.
+    /// Writes the trial as a word. `None`: it is beyond what a word can say, and every communicator
+    /// has a trial of its own.
     fn to_word(&self) -> Option<u64> {
         let Sameness { collective, epoch, interval, digits, there } = self.of;
         let interval = match interval {
@@ -107,7 +108,7 @@ impl Trial {
 }
 
 impl Trials {
-    /// For the other ranks of a communicator that begins.
+    /// The words for the other ranks of a communicator that begins.
     pub(super) fn told(&self) -> [u64; TOLD] {
         let mut told = [0; TOLD];
         let words = self.trials.iter().filter_map(Trial::to_word);
@@ -115,8 +116,9 @@ impl Trials {
         told
     }
 
-    /// What the ranks of a communicator go on with. Each has its own times of the rounds that are behind, as far as it was there
-    /// (`mine`); where it was not, it adds nothing to the time of any way.
+    /// The trials that the ranks of a communicator go on with. Each rank has its own times (`mine`)
+    /// of the rounds that are behind, as far as it was there; where it was not, it adds nothing to
+    /// the time of any way.
     pub(super) fn resumed(told: &[u64; TOLD], mine: &Trials) -> Trials {
         let mut trials: Vec<Trial> = told.iter().copied().filter_map(Trial::from_word).collect();
         for trial in &mut trials {

@@ -15,36 +15,38 @@ use super::Arm;
 pub(super) const CALLS: usize = 8;
 /// Looks that say what is usual.
 const USUAL: u8 = 4;
-/// Between two looks: so many calls at least, and as many as take so long, so that adding up takes no part that matters.
+/// Calls between two looks, at least, and the time that they take, at least, so that adding up
+/// takes no part that matters.
 const APART_CALLS: u64 = 64;
 const APART_NANOS: u64 = 50_000_000;
-/// What is off by less would not change who is the fastest by much.
+/// Percent by which times must be off: less would not change much who is the fastest.
 const LEAST_PERCENT: u128 = 25;
 
-/// What is known of a way that stays.
+/// The looks at a way that stays, and what is usual for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     /// The way.
     arm: Option<Arm>,
-    /// Until the look begins.
+    /// Calls until the look begins.
     wait: u64,
-    /// Of this look.
+    /// Calls made of this look.
     made: usize,
-    /// This rank's times of them.
+    /// Times of these calls on this rank, in nanoseconds.
     nanos: [u64; CALLS],
     is_due: bool,
     /// Looks that count, and the shortest and the longest median among the first.
     looks: u8,
     low: u64,
     high: u64,
-    /// It is being compared anew.
+    /// True if the way is being compared anew.
     is_off: bool,
-    /// How often it was compared anew: looks become rare where that changes nothing.
+    /// The number of times that it was compared anew: looks become rare where that changes nothing.
     reopened: u32,
 }
 
 impl Watch {
-    /// For a way that stays after that. What was usual for it still is, unless that had changed.
+    /// Begins the watch of a way that stays after a trial. What was usual for it still is, unless
+    /// that had changed.
     pub fn again(&self, arm: Arm) -> Watch {
         let is_usual = self.arm == Some(arm) && !self.is_off;
         let kept =
@@ -72,12 +74,12 @@ impl Watch {
         if self.is_due { 0 } else { self.wait }
     }
 
-    /// So many calls were made, no more than it waits for.
+    /// Counts `calls` calls, no more than [`Watch::wait`] says.
     pub fn pass(&mut self, calls: u64) {
         self.wait -= calls;
     }
 
-    /// How long it took on this rank.
+    /// Notes the time of a call on this rank, at its place in the look, in nanoseconds.
     pub fn took(&mut self, place: u8, nanos: u64) {
         if let Some(time) = self.nanos.get_mut(usize::from(place)) {
             *time = nanos;
@@ -113,7 +115,8 @@ impl Watch {
         self.is_off
     }
 
-    /// Beyond what is usual by as much as that is apart in itself, and a quarter.
+    /// True if a median is beyond what is usual by as much as that is apart in itself, and a
+    /// quarter.
     fn is_beyond(&self, median: u64) -> bool {
         let [low, high, median] = [self.low, self.high, median].map(u128::from);
         let beyond = |far: u128, near: u128, apart: [u128; 2]| {

@@ -9,27 +9,30 @@ use crate::policy::CommunicatorShape;
 use crate::topology::{Placed, Topology};
 use crate::units::{Bytes, Rank};
 
-/// What a message costs its sender beyond its bytes, in nanoseconds, where nobody has measured it; one that is too small lets
-/// segments be too small at first, and the race tries larger ones.
+/// The time that a message costs its sender beyond its bytes, in nanoseconds, where nobody has
+/// measured it; a time that is too small lets segments be too small at first, and the race tries
+/// larger ones.
 const MESSAGE_NS: f64 = 2000.0;
-/// Within a node: what messages through the memory of a machine take.
+/// Times of messages within a node, through the memory of a machine: latency, and nanoseconds per
+/// byte.
 const NODE_LATENCY_NS: f64 = 500.0;
 const NODE_NS_PER_BYTE: f64 = 0.2;
-/// What is known of a network before the ways to use it are measured: enough to leave out what cannot win.
+/// The times of a network, as far as they are known before the ways to use it are measured: enough
+/// to leave out what cannot win.
 #[derive(Clone, Debug)]
 pub struct Known {
     parameters: Parameters,
     ranks: Placed,
-    /// With one rank on each.
+    /// The nodes, with one rank on each.
     nodes: Placed,
 }
 
 impl Known {
-    /// Of more ranks than these nothing is predicted.
+    /// The most ranks for which anything is predicted.
     pub const MAX_RANKS: usize = 512;
 
-    /// By parameters that were measured (`polycast measure`), for ranks on these hosts. `None`: all are on one, or they are too many to
-    /// predict anything.
+    /// Takes parameters that were measured (`polycast measure`), for ranks on these hosts. `None`:
+    /// all are on one, or they are too many to predict anything.
     pub fn measured(parameters: Parameters, topology: &Topology, hosts: &[String]) -> Option<Known> {
         let mut nodes: Vec<&String> = Vec::new();
         hosts.iter().for_each(|host| {
@@ -41,7 +44,9 @@ impl Known {
         is_for_it.then(|| Known { parameters, ranks: topology.place(hosts), nodes: topology.place(&nodes) })
     }
 
-    /// By the rate of all links and the latency of a message alone (Hockney 1994), for ranks that are placed node by node.
+    /// Assumes the rate of all links and the latency of a message alone (Hockney 1994), for ranks
+    /// that are placed node by node. `None` as in [`Known::measured`], or if one of the two is not
+    /// known.
     pub fn assumed(shape: CommunicatorShape, network: Network) -> Option<Known> {
         let (rate, latency) = network.rate.zip(network.latency)?;
         if shape.ranks as usize > Known::MAX_RANKS || shape.nodes < 2 {
@@ -58,23 +63,24 @@ impl Known {
         let classes = BTreeMap::from([(LinkClass::SameSwitch, between), (LinkClass::SameNode, within)]);
         let parameters = Parameters::new(Provenance::default(), classes).ok()?;
         let name = |node: u32| format!("n{node}");
-        // Each node gets some, however few there are.
+        // Each node gets ranks, however few there are.
         let hosts: Vec<String> =
             (0..shape.ranks).map(|rank| name(rank * shape.nodes / shape.ranks)).collect();
         Known::measured(parameters, &Topology::flat((0..shape.nodes).map(name)), &hosts)
     }
 
-    /// Of all ranks.
+    /// The predictor for all ranks.
     pub(super) fn predictor(&self) -> Predictor {
         Predictor::new(&self.ranks, &self.parameters, Rank(0))
     }
 
-    /// What sharing takes among so many ranks of a node, if it was measured.
+    /// The times of sharing among so many ranks of a node, if they were measured.
     pub(super) fn sharing(&self, collective: Collective, ranks: u32) -> Option<&Sharing> {
         self.parameters.sharing_of(collective, ranks)
     }
 
-    /// What a tree of nodes takes by itself, whole in segments of these sizes; `None` where there is no such tree.
+    /// The predicted times of a tree of nodes by itself, for each of these segments; `None` where
+    /// there is no such tree.
     pub(super) fn between_nodes(
         &self,
         tree: &str,

@@ -20,15 +20,16 @@ const TREES: [&str; 3] = ["chain", "binary", "binomial"];
 /// measurement.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// The way, not cut.
+    /// The way, not cut into segments.
     pub(super) whole: Choice,
-    /// By rising segments.
+    /// Predicted times between nodes, by rising segments.
     columns: Vec<BetweenNodes>,
-    /// What ranks of a node take, if that was measured.
+    /// The times of sharing among the ranks of a node, if they were measured.
     sharing: Option<Sharing>,
 }
 
-/// For broadcasts where nodes have several ranks and the network between them is known; none elsewhere.
+/// Returns the levels of each tree, for broadcasts where nodes have several ranks and the network
+/// between them is known; none elsewhere.
 pub fn levels(
     collective: Collective,
     shape: CommunicatorShape,
@@ -58,13 +59,15 @@ impl Levels {
         self.columns.iter().min_by(|one, other| one.whole_ns.total_cmp(&other.whole_ns))
     }
 
-    /// What is measured first: in the segment that is best between nodes, with nothing shared meanwhile.
+    /// The way that is measured first: in the segment that is best between nodes, with nothing
+    /// shared meanwhile.
     pub(super) fn without(&self) -> Option<Choice> {
         with_overlap(with_segment(self.whole, self.fastest()?.segment)?, None)
     }
 
-    /// What is to be measured next, by what is known of ways: `None` for those that are not in the race, infinite for what cannot be had.
-    /// What takes longer than `limit_us` is given up.
+    /// The ways that are to be measured next, by the `known` times of ways, in µs: `None` for those
+    /// that are not in the race, infinite for what cannot be had. The tree is given up if its first
+    /// way takes longer than `limit_us`.
     pub(super) fn next(
         &self,
         bytes: u64,

@@ -21,16 +21,16 @@ pub fn within(columns: &[BetweenNodes], best_without_overlap_us: f64) -> Vec<Bet
     columns.iter().copied().filter(|column| column.whole_ns <= best_without_overlap_us * 1e3).collect()
 }
 
-/// One place of the matrix.
+/// An entry of the matrix of segments and overlaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatrixEntry {
-    /// Bytes.
+    /// Bytes of a segment.
     pub segment: u64,
-    /// Bytes of it that are shared at once; 0: all is shared at the end.
+    /// Bytes of the segment that are shared at once; 0: all is shared at the end.
     pub overlap: u64,
-    /// What it takes.
+    /// The time of a call, in µs.
     pub time_us: f64,
-    /// And is not predicted.
+    /// True if the time was measured, false if it is predicted.
     pub is_measured: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         Walk { message, columns, at: 0, entries: vec![without] }
     }
 
-    /// Segment and overlap that are to be measured next; `None`: it is over.
+    /// Segment and overlap that are to be measured next, in bytes; `None`: the walk is over.
     pub fn next(&self) -> Option<(u64, u64)> {
         match self.columns.get(self.at) {
             Some(column) => Some((column.segment, column.segment)),
@@ -60,7 +60,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What that took.
+    /// Notes the time of what [`Walk::next`] named, in µs.
     pub fn took(&mut self, time_us: f64) {
         let Some((segment, overlap)) = self.next() else { return };
         let measured = MatrixEntry { segment, overlap, time_us, is_measured: true };
@@ -76,12 +76,12 @@ impl<'a> Walk<'a> {
         self.at = if form == MixedForm::LargestPenalty { self.columns.len() } else { self.at + 1 };
     }
 
-    /// Everything that was measured or predicted.
+    /// All entries that were measured or predicted.
     pub fn entries(&self) -> &[MatrixEntry] {
         &self.entries
     }
 
-    /// The fastest of them.
+    /// The fastest entry.
     pub fn best(&self) -> MatrixEntry {
         let fastest = self.entries.iter().min_by(|one, other| one.time_us.total_cmp(&other.time_us));
         *fastest.expect("one without overlap")

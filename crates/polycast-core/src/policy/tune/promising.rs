@@ -6,18 +6,20 @@ use crate::cost::{Predictor, compare};
 use crate::policy::{Choice, Collective};
 use crate::units::{Bytes, Nanos};
 
-/// Schedules with more steps in all are not followed, for the ranks wait meanwhile.
+/// The most steps of schedules that are followed to predict a time, for the ranks wait meanwhile.
 const MAX_STEPS: u64 = 50_000;
-/// Broadcasts that are predicted to take so many times as long as the best one are not tried.
+/// The factor of the best broadcast's predicted time up to which others are tried.
 const FAR: u64 = 3;
-/// Of so many trees those in so few segments are tried, too.
+/// The number of trees that are tried in few segments, too, and the number of those segments.
 const IN_FEW: usize = 4;
 const FEW: u64 = 4;
-/// On more ranks trees are predicted with the typical radix alone, for the same reason.
+/// The most ranks for which trees are predicted with every radix; on more it is the typical one
+/// alone, as the ranks wait meanwhile.
 const MAX_RADICES: u32 = 64;
 
-/// Those of the ways that may be the fastest on a network of which something is known, the fastest first, behind stock and what cannot be
-/// predicted. Trees of broadcasts come with the segments and radices that are best by it. All of them, where nothing is known.
+/// The ways that may be the fastest on a network of which something is known: stock and what cannot
+/// be predicted, then the others, the fastest first. Trees of broadcasts come with the segments and
+/// radices that are predicted to be best. All `ways`, where nothing is known.
 pub fn promising(
     ways: Vec<Choice>,
     collective: Collective,

@@ -8,71 +8,71 @@ use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 pub struct Measured {
     /// The median.
     pub median_us: f64,
-    /// The ends of its 95 % interval; of all samples where there are too few for one.
+    /// The lower end of its 95 % interval, or of all samples where there are too few for one.
     pub low_us: f64,
-    /// Its upper end.
+    /// The upper end of that interval, or of all samples.
     pub high_us: f64,
-    /// How many repetitions it rests on.
+    /// Repetitions that the median rests on.
     pub samples: usize,
 }
 
 impl Measured {
-    /// So many samples an interval needs.
+    /// The fewest samples that have an interval.
     pub const LEAST_SAMPLES: usize = 6;
 
     pub(super) fn has_interval(&self) -> bool {
         self.samples >= Measured::LEAST_SAMPLES
     }
 
-    /// What it may come to: of few samples, and of such as lie far apart, most may be of a bad moment, and no moment makes one too good.
+    /// The time that more samples may show, in µs: few, or such as lie far apart, may be of a bad moment, and no moment makes one too good.
     fn promise_us(&self) -> f64 {
         let is_steady = self.has_interval() && self.high_us <= HOPELESS * self.low_us;
         if is_steady { self.median_us } else { self.low_us }
     }
 
-    /// Whether it takes so much longer that few samples tell.
+    /// Whether this takes so much longer than the best that few samples tell.
     fn is_hopeless_beside(&self, best: &Measured) -> bool {
         self.promise_us() > HOPELESS * best.median_us
     }
 
-    /// Whether it is less beyond both intervals, or so much less that few samples tell.
+    /// Whether this is less beyond both intervals, or so much less that few samples tell.
     pub fn is_surely_below(&self, other: &Measured) -> bool {
         let is_apart = self.has_interval() && self.high_us < other.low_us;
         is_apart || other.is_hopeless_beside(self)
     }
 }
 
-/// How long each way is measured, in units of a short time.
+/// The time for which each way is measured, in units of a short time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effort(pub u32);
 
-/// After this many units nothing more is learnt that matters; twice that has what is compared exhaustively, four times what stock is in doubt with.
+/// The most units: more teach nothing that matters; twice that has what is compared exhaustively, four times what stock is in doubt with.
 const MAX_EFFORT: u32 = 4;
 const EXHAUSTIVE: Effort = Effort(8);
 const LAST: Effort = Effort(16);
-/// A way that takes so many times as long as the best one is out with few samples, too.
+/// The factor of the best way's time beyond which a way is out with few samples, too.
 pub(super) const HOPELESS: f64 = 3.0;
 /// Calls of a way in a unit of effort, where it is known how long they take, up to so much effort.
 const CALLS: u32 = 3;
 const LONG: u32 = 4;
-/// After a round of so much effort so many are left, the fastest: of many that are alike it does not matter which is taken.
+/// Efforts, and the number of fastest ways left after each: of many that are alike it does not matter which is taken.
 const LEFT: [(u32, usize); 2] = [(1, 6), (2, 3)];
-/// Of so many algorithms at most other segments are tried, with the first effort and with the second.
+/// The most algorithms of which other segments are tried, with the first effort and with the second.
 const MOST_KINDS: [usize; 2] = [3, 1];
-/// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
+/// The factor of the best way's time up to which segments next to a way's are tried.
 const PROMISING: f64 = 1.3;
-/// Who is not so many times as fast as stock is measured once more beside it alone.
+/// The factor of stock's speed below which a winner is measured once more beside stock alone.
 const CONFIRMED: f64 = 2.0;
-/// Ways that differ by no more are as good as each other, once they were measured for so long, or so often.
+/// The factor within which ways are as good as each other, once they were measured for so long, or so often.
 pub(super) const ALIKE: f64 = 1.03;
 const LOOKED_AT: Effort = Effort(2);
 const OFTEN: usize = 20;
-/// Other segments are tried while ways are measured for so long at most.
+/// The most effort with which other segments are tried.
 const TRIES_OTHERS: Effort = Effort(2);
-/// A message that comes in few parts.
+/// Bytes of the longest message that comes in few parts.
 pub(super) const SHORT: u64 = 8 << 10;
 
-/// What uses the memory of a node, with what carries most between nodes. Each collective has some of these.
+/// Ways through the memory of a node, with the trees that carry most between nodes; each collective has some.
 const SHARING: [&str; 10] = [
     "cells",
     "direct",
@@ -85,12 +85,12 @@ const SHARING: [&str; 10] = [
     "two-level:between=recursive-doubling",
     "two-level:within=messages",
 ];
-/// From so many nodes on the shipped table has parity, by simulations.
+/// The number of nodes from which on the shipped table has parity, by simulations.
 const MANY_NODES: u32 = 32;
 const WITH_PARITY: &str = "multicast-push:parity";
 
-/// What may serve a collective on communicators of this shape, stock first; where nodes have several ranks, what uses their memory; each algorithm that is compared where nobody says which, and
-/// where it can be cut, in few and in many segments, whose neighbours the race tries; and the forms of multicast, if the network carries it.
+/// The ways that may serve a collective on such communicators, stock first; where nodes have several ranks, those that use their memory; each algorithm that is compared
+/// where nobody says which, and where it can be cut, in few and in many segments, whose neighbours the race tries; and the forms of multicast, if the network carries it.
 pub fn candidates(
     collective: Collective,
     shape: CommunicatorShape,
@@ -134,17 +134,17 @@ pub struct Race {
     bytes: u64,
     ways: Vec<Way>,
     effort: Effort,
-    /// All are measured for as long as any, for comparison.
+    /// True if all ways are measured for as long as any, for comparison.
     is_exhaustive: bool,
-    /// Nobody enters later.
+    /// True if no way enters later.
     is_closed: bool,
-    /// Some have entered with as little effort as those that were there first.
+    /// True once ways have entered with as little effort as those that were there first.
     has_entered: bool,
-    /// The best one has been held against stock alone.
+    /// True once the best way has been held against stock alone.
     is_confirmed: bool,
-    /// The best one and stock alone are left.
+    /// True if the best way and stock alone are left.
     is_duel: bool,
-    /// What is known of ways on two levels.
+    /// The ways on two levels that filters choose among.
     levels: Vec<Levels>,
 }
 
@@ -152,7 +152,7 @@ pub struct Race {
 struct Way {
     choice: Choice,
     known: Option<Measured>,
-    /// What it was measured for.
+    /// The effort with which the way was measured.
     effort: Effort,
     is_out: bool,
 }
@@ -163,27 +163,27 @@ impl Way {
     }
 }
 
-/// What a race came to.
+/// The outcome of a race.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// What is best, or stock where nothing is faster than it beyond the intervals.
+    /// The best way, or stock where nothing is faster than it beyond the intervals.
     pub best: Choice,
-    /// Its time, if there is one.
+    /// The best way's time, if there is one.
     pub time: Option<Measured>,
-    /// Stock's.
+    /// Stock's time, if there is one.
     pub stock: Option<Measured>,
-    /// The best one besides.
+    /// The fastest way besides the best.
     pub second: Option<(Choice, Measured)>,
     /// Whether the intervals of the best two have nothing in common.
     pub separates: bool,
     /// Ways that were measured.
     pub measured: usize,
-    /// All of them with their times, the fastest first.
+    /// All ways that were measured with their times, the fastest first.
     pub all: Vec<(Choice, Measured)>,
 }
 
 impl Race {
-    /// Between these on `ranks` ranks, each once, which may be cut if they send messages of `bytes`.
+    /// A race between these ways, each once, on `ranks` ranks; those with messages of `bytes` may be cut.
     pub fn new(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
         let mut race = Race {
             ranks,
@@ -201,17 +201,17 @@ impl Race {
         race
     }
 
-    /// Between these alone, just as they are.
+    /// A race between these ways alone, just as they are.
     pub fn among(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
         Race { is_closed: true, ..Race::new(candidates, ranks, bytes) }
     }
 
-    /// Whoever wins, stock is compared with it later anyway.
+    /// The race without a last comparison: stock is compared with the winner later anyway.
     pub fn without_confirmation(self) -> Race {
         Race { is_confirmed: true, ..self }
     }
 
-    /// Of ways on two levels what the filters of [`mixed`] leave, in place of a few segments and their neighbours.
+    /// The race with the ways on two levels that the filters of [`mixed`](super::mixed) leave, in place of a few segments.
     pub fn on_levels(mut self, levels: Vec<Levels>) -> Race {
         let is_cut = |way: &Way| whole(way.choice) != way.choice;
         self.ways.retain(|way| !(is_cut(way) && levels.iter().any(|levels| levels.is_of(way.choice))));
@@ -221,21 +221,21 @@ impl Race {
         self
     }
 
-    /// All of them with segments, overlaps, buffers and radices of every size, and nobody leaves: what a race is to be held against.
+    /// A race of all ways with every segment, overlap, buffer and radix, which none leaves: to hold a race against.
     pub fn exhaustive(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
         let mut race = Race { is_exhaustive: true, ..Race::new(candidates.clone(), ranks, bytes) };
         race.add(candidates.into_iter().flat_map(|choice| ways::all(choice, ranks, bytes)).collect());
         race
     }
 
-    /// Who is to be measured next, and for how long; `None`: it is over.
+    /// The ways that are to be measured next, and for how long; `None`: the race is over.
     pub fn next(&self) -> Option<(Vec<Choice>, Effort)> {
         let due = |way: &&Way| !way.is_out && way.effort < self.effort;
         let choices: Vec<Choice> = self.ways.iter().filter(due).map(|way| way.choice).collect();
         (!choices.is_empty()).then_some((choices, self.effort))
     }
 
-    /// For how long each of these is to be measured at least, in µs, so that an interval says something: calls of some take so long.
+    /// The least time for each of these, in µs, so that an interval says something: calls of some take so long.
     pub fn least_us(&self, choices: &[Choice], effort: Effort) -> f64 {
         let known = self.ways.iter().filter(|way| choices.contains(&way.choice)).filter_map(|way| way.known);
         let all_us: f64 = known.map(|known| known.median_us).sum();
@@ -245,7 +245,7 @@ impl Race {
         f64::from(CALLS * effort.0.clamp(short, long)) * all_us / choices.len().max(1) as f64
     }
 
-    /// What was measured of those that [`Race::next`] named; a way of which there is nothing is out.
+    /// Takes the times of the ways that [`Race::next`] named; a way without a time is out.
     pub fn took(&mut self, times: &[(Choice, Option<Measured>)]) {
         self.learn(times);
         if self.is_exhaustive {
@@ -278,7 +278,7 @@ impl Race {
         }
     }
 
-    /// The same, and no conclusion is drawn from it.
+    /// Takes times and draws no conclusion from them.
     pub(super) fn learn(&mut self, times: &[(Choice, Option<Measured>)]) {
         for (choice, time) in times {
             if let Some(way) = self.ways.iter_mut().find(|way| way.choice == *choice) {
@@ -311,8 +311,8 @@ impl Race {
         }
     }
 
-    /// Where stock stays only because intervals meet, it and the best one are measured once more, for longer, if that is more than so many
-    /// times as fast. Of ways that much faster another one may be the best by then.
+    /// Measures stock and the best way once more, for longer, where stock stays only because intervals meet, if
+    /// the best is more than so many times as fast. Of ways that much faster another one may be the best by then.
     fn decide_about_stock(&mut self, times_as_fast: f64, effort: Effort) {
         let (Some((best, time)), found) = (self.best(), self.found()) else { return };
         let is_worth = found.stock.is_some_and(|stock| stock.median_us > times_as_fast * time.median_us);
@@ -322,8 +322,8 @@ impl Race {
         }
     }
 
-    /// Who wins by little is measured once more beside stock alone, as it will be called: among many ways each meets what the others leave in
-    /// caches and on links, and stock more than others.
+    /// Measures a way that wins by little once more beside stock alone, as it will be called: among
+    /// many ways each meets what the others leave in caches and on links, and stock more than others.
     fn confirm(&mut self) {
         let found = self.found();
         let Some((time, stock)) = found.time.zip(found.stock) else { return };
@@ -345,7 +345,7 @@ impl Race {
         }
     }
 
-    /// The fastest few are measured for longer, and stock, for who is faster than that counts.
+    /// Keeps the fastest few for longer measurements, and stock, for who is faster than that counts.
     fn keep_the_fastest(&mut self) {
         let Some((_, left)) = LEFT.into_iter().find(|(effort, _)| *effort == self.effort.0) else { return };
         let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.promise_us());
@@ -358,7 +358,7 @@ impl Race {
         }
     }
 
-    /// What is a step away from those that may win. They begin with little effort, as all did.
+    /// Adds ways a step away from those that may win, to begin with little effort, as all did; whether any are new.
     fn try_neighbours(&mut self) -> bool {
         let Some((_, best)) = self.best() else { return false };
         let is_promising = |way: &&Way| {
@@ -380,7 +380,7 @@ impl Race {
         self.add(promising.into_iter().flat_map(neighbours).collect())
     }
 
-    /// Those that were not there; whether there are such.
+    /// Adds the ways that were not there; whether there are such.
     fn add(&mut self, new: Vec<Choice>) -> bool {
         let before = self.ways.len();
         for choice in new {
@@ -395,7 +395,7 @@ impl Race {
         self.ways.iter().any(|way| way.choice == choice)
     }
 
-    /// What is to be measured next of ways on two levels.
+    /// The ways on two levels that are to be measured next.
     fn levels_next(&self) -> Vec<Choice> {
         let Some((_, best)) = self.best() else { return Vec::new() };
         let known = |choice: Choice| self.ways.iter().find(|way| way.choice == choice).map(Way::time_us);
@@ -405,7 +405,7 @@ impl Race {
             .collect()
     }
 
-    /// Whether none of those is faster so far.
+    /// Whether no way that `is_among` names is faster so far.
     fn is_best(&self, way: &Way, is_among: impl Fn(Choice) -> bool) -> bool {
         self.ways.iter().all(|other| !is_among(other.choice) || other.time_us() >= way.time_us())
     }
@@ -425,7 +425,7 @@ impl Race {
         hopeless
     }
 
-    /// What is known now.
+    /// The outcome by what is known now.
     pub fn found(&self) -> Found {
         let known = || self.ways.iter().filter_map(|way| Some((way.choice, way.known?)));
         let time_of = |choice| known().find(|(of, _)| *of == choice).map(|(_, time)| time);

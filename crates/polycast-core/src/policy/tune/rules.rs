@@ -5,7 +5,7 @@ use crate::units::Bytes;
 /// Two sizes are near enough that nothing is measured between them.
 const NEAR: u64 = 2;
 
-/// What takes so many times as long as the best way is not compared with it again.
+/// The factor of the best way's time up to which trials compare another way with the best again.
 const CLOSE: f64 = 1.1;
 
 /// The size between two at which different ways are best, their geometric mean; `None` if they are near each other.
@@ -14,9 +14,11 @@ pub fn between(below: u64, above: u64) -> Option<u64> {
     (above / below.max(1) >= 2 * NEAR && below < mean && mean < above).then_some(mean)
 }
 
-/// What a shape was found to be served best by, as rules: for the shape alone, from the first size that was measured on. Between two sizes
-/// with different ways their geometric mean is the border; neighbours with the same way are one rule. What wins at the largest size is taken for all
-/// longer ones; that the MPI does says nothing of them, so they are left to the rules behind. `found`: by rising bytes, as rules count them.
+/// Writes rules for what was found to serve a shape best: for the shape alone, from the first size
+/// that was measured on. Between two sizes with different ways their geometric mean is the border;
+/// neighbours with the same way are one rule. What wins at the largest size is taken for all longer
+/// ones; that the MPI does says nothing of them, so they are left to the rules behind. `found`: by
+/// rising bytes, as rules count them.
 pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Found)]) -> Vec<Rule> {
     let mut rules: Vec<(u64, Choice, Option<Choice>, Vec<String>)> = Vec::new();
     for (index, (bytes, one)) in found.iter().enumerate() {
@@ -58,7 +60,8 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
     rules.into_iter().zip(ends).map(rule).collect()
 }
 
-/// What trials are to compare with the best: what was nearly as fast, or not measured for long enough to tell. The MPI always is.
+/// The way that trials are to compare with the best: one that was nearly as fast, or not measured
+/// for long enough to tell. The MPI is always compared.
 fn next_of(found: &Found) -> Option<Choice> {
     let (second, time) = found.second.zip(found.time).filter(|((choice, _), _)| *choice != Choice::Stock)?;
     let is_near = second.1.median_us <= CLOSE * time.median_us || !found.separates;
@@ -66,14 +69,16 @@ fn next_of(found: &Found) -> Option<Choice> {
 }
 
 impl Table {
-    /// These rules, and behind them those of another table, for all that they are not for. `head`: lines of comment above.
+    /// A table of these rules, and behind them those of another table, for all calls that these are
+    /// not for. `head`: lines of comment above.
     pub fn of_rules(origin: &str, head: Vec<String>, rules: Vec<Rule>, behind: Table) -> Table {
         let rules = rules.into_iter().chain(behind.rules).collect();
         Table { origin: origin.to_owned(), head, rules, end: behind.end }
     }
 }
 
-/// "64KiB in 1.23 ms (1.20 to 1.26), stock 3.40 ms (3.30 to 3.60), next chain 1.25 ms".
+/// Writes times for a rule's reason: "64KiB in 1.23 ms (1.20 to 1.26), stock 3.40 ms (3.30 to
+/// 3.60), next chain 1.25 ms".
 fn evidence(bytes: u64, found: &Found) -> String {
     let time = |time: &super::Measured| {
         let (unit, of) = if time.median_us < 1000.0 { ("us", 1.0) } else { ("ms", 1e3) };
@@ -95,7 +100,7 @@ fn evidence(bytes: u64, found: &Found) -> String {
     text
 }
 
-/// Three digits in all.
+/// The number of digits behind the point that makes three in all.
 fn digits(value: f64) -> usize {
     match value {
         value if value >= 100.0 => 0,

@@ -5,15 +5,15 @@ use super::ways::whole;
 use super::{Effort, Found, Known, Measured, Race, between, candidates, levels, promising};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 
-/// What is searched for.
+/// The aim of a search.
 pub struct Aim<'a> {
     /// The operation.
     pub collective: Collective,
-    /// On communicators like this.
+    /// The shape of the communicators.
     pub shape: CommunicatorShape,
-    /// What these have.
+    /// The capabilities of the communicators.
     pub there: Capabilities,
-    /// Where the network is known: what cannot win by it is left out.
+    /// The network, where it is known: what cannot win by it is left out.
     pub known: Option<&'a Known>,
     /// The bytes by which rules count a call of a size.
     pub block: &'a dyn Fn(u64) -> u64,
@@ -21,16 +21,16 @@ pub struct Aim<'a> {
     pub is_exhaustive: bool,
 }
 
-/// What is to be measured next.
+/// A measurement that comes next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// The size.
     pub bytes: u64,
-    /// By turns.
+    /// The ways to be measured, by turns.
     pub ways: Vec<Choice>,
-    /// For how long each.
+    /// The time for each way.
     pub effort: Effort,
-    /// But for so long at least, in µs.
+    /// The least time for each way, in µs, whatever the effort.
     pub least_us: f64,
 }
 
@@ -45,12 +45,13 @@ pub struct Search<'a> {
     todo: Vec<(u64, Option<Vec<Choice>>)>,
     is_refined: bool,
     now: Option<(u64, Race)>,
-    /// By rising sizes, with what was hopeless there.
+    /// Outcomes by rising sizes, with what was hopeless there.
     found: Vec<(u64, Found, Vec<Choice>)>,
 }
 
 impl<'a> Search<'a> {
-    /// Of these rising sizes; of those that are `known` nothing is measured, nor twice of those that rules cannot tell apart.
+    /// A search for these rising sizes. Sizes that are `known` are not measured, and of sizes that
+    /// rules cannot tell apart only one is.
     pub fn new(aim: Aim<'a>, sizes: &[u64], known: Vec<(u64, Found)>) -> Search<'a> {
         let mut sizes = sizes.to_vec();
         sizes.dedup_by_key(|bytes| (aim.block)(*bytes));
@@ -61,7 +62,8 @@ impl<'a> Search<'a> {
         Search { aim, todo, is_refined: false, now: None, found }
     }
 
-    /// What is to be measured next; `None`: it is over.
+    /// The measurement that comes next; `None`: the race for a size is over, which
+    /// [`Search::finished`] takes, or the search is.
     pub fn task(&mut self) -> Option<Task> {
         loop {
             if let Some((bytes, race)) = &self.now {
@@ -81,14 +83,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What was measured of them.
+    /// Takes the times of the ways that [`Search::task`] named.
     pub fn took(&mut self, times: &[(Choice, Option<Measured>)]) {
         if let Some((_, race)) = &mut self.now {
             race.took(times);
         }
     }
 
-    /// What the race for a size has come to, if it is over, or if there is no more time for it.
+    /// The outcome of the race for a size, if it is over, or if there is no more time for it
+    /// (`is_late`).
     pub fn finished(&mut self, is_late: bool) -> Option<(u64, Found)> {
         let (bytes, race) = self.now.take_if(|(_, race)| is_late || race.next().is_none())?;
         let (found, hopeless) = (race.found(), race.hopeless());
@@ -97,12 +100,12 @@ impl<'a> Search<'a> {
         Some((bytes, found))
     }
 
-    /// Sizes that are known to be left.
+    /// The number of sizes that are known to be left.
     pub fn left(&self) -> usize {
         self.todo.len()
     }
 
-    /// Everything that is known, by rising sizes.
+    /// All outcomes, by rising sizes.
     pub fn found(&self) -> impl Iterator<Item = (u64, &Found)> {
         self.found.iter().map(|(bytes, found, _)| (*bytes, found))
     }
@@ -122,14 +125,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a way was at both ends of the stretch that a size lies in.
+    /// Whether a way was hopeless at both ends of the stretch that a size lies in.
     fn is_hopeless(&self, bytes: u64, way: Choice) -> bool {
         let place = self.found.partition_point(|(of, ..)| *of < bytes);
         let ends = place.checked_sub(1).and_then(|below| self.found.get(below..place + 1));
         ends.is_some_and(|ends| ends.iter().all(|(_, _, hopeless)| hopeless.contains(&whole(way))))
     }
 
-    /// What is best at the ends of that stretch.
+    /// The ways that are best at the ends of the stretch that a size lies in, but those with
+    /// segments as long as the size.
     fn best_nearby(&self, bytes: u64) -> impl Iterator<Item = Choice> {
         let place = self.found.partition_point(|(of, ..)| *of < bytes);
         let ends = self.found[place.saturating_sub(1)..].iter().take(2);
@@ -165,7 +169,7 @@ fn are_different(one: &Found, other: &Found) -> bool {
     whole(one.best) != whole(other.best) && !is_as_good(one, other.best) && !is_as_good(other, one.best)
 }
 
-/// The first, the last, and what is between in the same way.
+/// The sizes in another order: the first, the last, and what is between in the same way.
 fn ends_first(sizes: &[u64]) -> Vec<u64> {
     let (mut order, mut stretches) = (Vec::new(), VecDeque::<(usize, usize)>::new());
     let Some(last) = sizes.len().checked_sub(1) else { return order };

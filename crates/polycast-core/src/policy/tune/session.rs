@@ -7,23 +7,24 @@ use crate::units::statistics::{self, Estimate};
 
 /// Repetitions in a unit of effort: with so many an interval says something.
 const REPETITIONS: u32 = 6;
-/// With fewer nothing is known.
+/// The fewest repetitions: with fewer nothing is known.
 const LEAST_REPETITIONS: u32 = 2;
-/// The first round, in which most ways leave, has such a part of the time.
+/// The whole time divided by the time of the first round, in which most ways leave.
 const FIRST_ROUND: f64 = 2.0;
-/// But so many are measured at least.
+/// The fewest ways that are measured in the first round, whatever its time.
 const LEAST_WAYS: usize = 6;
-/// If not even these: from so many on something can be said where the MPI is far behind.
+/// The fewest ways, where time does not suffice for those, of which something can be said where the
+/// MPI is far behind.
 const LEAST_FOR_A_WORD: usize = 3;
 
-/// What all ranks do next.
+/// The step that all ranks take next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// In this way.
+    /// The way to serve the calls.
     pub choice: Choice,
-    /// Once before what counts: connections are made, memory is touched.
+    /// True if a call comes before those that count: connections are made, memory is touched.
     pub warms_up: bool,
-    /// At most so often.
+    /// The most repetitions.
     pub repetitions: u32,
 }
 
@@ -39,20 +40,20 @@ pub struct Session {
     race: Race,
     waiting: VecDeque<Choice>,
     effort: Effort,
-    /// Of this round.
+    /// The times of this round.
     took: Vec<(Choice, Option<Measured>)>,
     fastest_us: f64,
-    /// What the order that was given last may take.
+    /// The time that the order that was given last may take, in µs.
     share_us: f64,
-    /// What there was in the beginning.
+    /// The time that there was in the beginning, in µs.
     whole_us: Option<f64>,
-    /// All ways were measured once, or there was no time for more of them.
+    /// True once all ways were measured once, or there was no time for more of them.
     is_round: bool,
 }
 
 impl Session {
-    /// Between these ways to serve calls of this size on `ranks` ranks; what is likely to be fast had better come first, for it tells how long others are
-    /// worth waiting for.
+    /// A session between these ways to serve calls of this size on `ranks` ranks. What is likely to
+    /// be fast had better come first, for it tells how long others are worth waiting for.
     pub fn new(candidates: Vec<Choice>, levels: Vec<Levels>, ranks: u32, bytes: u64) -> Session {
         // Trials do that in the job's own calls.
         let race = Race::new(candidates, ranks, bytes).on_levels(levels).without_confirmation();
@@ -61,7 +62,7 @@ impl Session {
         Session { race, waiting, effort, took, fastest_us, share_us, whole_us, is_round: false }
     }
 
-    /// What comes next, if that much time is left; `None`: it is over.
+    /// The order that comes next, if `left_us` µs are left; `None`: the session is over.
     pub fn next(&mut self, left_us: f64) -> Option<Order> {
         let whole_us = *self.whole_us.get_or_insert(left_us);
         let of_round_us = if self.is_round { left_us } else { left_us - whole_us / FIRST_ROUND };
@@ -90,12 +91,14 @@ impl Session {
         Some(Order { choice, warms_up, repetitions })
     }
 
-    /// Whether a way whose last repetition took so long, and all of this order so long, is worth another one.
+    /// Whether a way whose last repetition took `last_us` µs, and all of this order `all_us` µs, is
+    /// worth another one.
     pub fn goes_on(&self, last_us: f64, all_us: f64) -> bool {
         last_us <= HOPELESS * self.fastest_us && all_us <= self.share_us
     }
 
-    /// How long the repetitions of the order took, from its beginning to the end of the last rank; none: it cannot be had.
+    /// Takes the times of the order's repetitions, in µs, from the beginning to the end of the last
+    /// rank; none: the way cannot be had.
     pub fn took(&mut self, samples_us: Vec<f64>) {
         let Some(choice) = self.waiting.pop_front() else { return };
         let measured = Measured::of(samples_us);
@@ -105,7 +108,8 @@ impl Session {
         self.took.push((choice, measured));
     }
 
-    /// What is known; `None` if time was up before some ways were measured once, or before it could be said whether the MPI is beaten.
+    /// The outcome by what is known; `None` if time was up before some ways were measured once, or
+    /// before it could be said whether the MPI is beaten.
     pub fn found(&self) -> Option<Found> {
         let mut race = self.race.clone();
         // A later round that was cut short still tells more than the one before.

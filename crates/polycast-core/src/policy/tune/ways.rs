@@ -4,20 +4,21 @@ use super::mixed;
 use crate::algorithm::{Algorithm, NONE, SEGMENTS};
 use crate::policy::Choice;
 
-/// On a node less than this at a time gains nothing.
+/// Bytes of the smallest buffer that is tried: on a node less at a time gains nothing.
 const LEAST_BUFFER: u64 = 4 << 10;
 
-/// The largest power of two that is not larger.
+/// The largest power of two that is not larger than `size`; 0 for 0.
 fn power_of_two(size: u64) -> u64 {
     if size == 0 { 0 } else { 1 << size.ilog2() }
 }
 
-/// The size of a segment that cuts this into about so many.
+/// The segment size that cuts `bytes` into about so many parts, a power of two in the range of
+/// [`SEGMENTS`].
 pub(super) fn segment_in(parts: u64, bytes: u64) -> u64 {
     power_of_two(bytes / parts).clamp(SEGMENTS[0], SEGMENTS[SEGMENTS.len() - 1])
 }
 
-/// The same, not cut.
+/// The choice without segments and without waiting for anybody: the way of the data alone.
 pub(super) fn whole(choice: Choice) -> Choice {
     match choice {
         Choice::Algorithm(algorithm) => Choice::Algorithm(algorithm.whole()),
@@ -39,17 +40,20 @@ fn with_value(choice: Choice, name: &str, value: u64) -> Option<Choice> {
     algorithm.with_value(name, value).map(Choice::Algorithm)
 }
 
-/// So many bytes at once, or nothing; `None` for what has no such parameter.
+/// The choice with so many bytes shared at once while the next segment comes, or none; `None` for
+/// what has no such parameter.
 pub(super) fn with_overlap(choice: Choice, bytes: Option<u64>) -> Option<Choice> {
     with_value(choice, "overlap", bytes.unwrap_or(NONE))
 }
 
-/// With nothing said of how it is handed on within nodes; `None` for what has no overlap.
+/// The choice with nothing said of how it is handed on within nodes; `None` for what has no
+/// overlap.
 pub(super) fn plainly_handed_on(choice: Choice) -> Option<Choice> {
     with_value(with_value(choice, "overlap", 0)?, "buffer", 0)
 }
 
-/// Smaller buffers than these, so that others of the node begin earlier; none where that was said already.
+/// The choice with smaller buffers, so that others of the node begin earlier; none where overlap or
+/// buffer were said already.
 pub(super) fn smaller_buffers(choice: Choice, bytes: u64) -> Vec<Choice> {
     let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
     if ["overlap", "buffer"].into_iter().any(|name| algorithm.given(name).is_some()) {
@@ -61,7 +65,7 @@ pub(super) fn smaller_buffers(choice: Choice, bytes: u64) -> Vec<Choice> {
     sizes.filter_map(|size| with_value(choice, "buffer", size)).collect()
 }
 
-/// With each radix that a search tries.
+/// The choice with each radix that a search tries.
 pub(super) fn radices(choice: Choice, ranks: u32) -> Vec<Choice> {
     match choice {
         Choice::Algorithm(algorithm) => algorithm.radices(ranks).into_iter().map(Choice::Algorithm).collect(),
@@ -69,7 +73,7 @@ pub(super) fn radices(choice: Choice, ranks: u32) -> Vec<Choice> {
     }
 }
 
-/// With the radices next to its own.
+/// The choice with the radices next to its own.
 fn next_radices(choice: Choice, ranks: u32) -> Vec<Choice> {
     let all = radices(choice, ranks);
     let Some(place) = all.iter().position(|one| *one == choice) else { return Vec::new() };
@@ -77,7 +81,7 @@ fn next_radices(choice: Choice, ranks: u32) -> Vec<Choice> {
     places.into_iter().flatten().filter_map(|place| all.get(place).copied()).collect()
 }
 
-/// Whether they are one algorithm, whatever its parameters.
+/// Whether two choices are one algorithm, whatever its parameters.
 pub(super) fn are_kin(one: Choice, other: Choice) -> bool {
     match (one, other) {
         (Choice::Algorithm(one), Choice::Algorithm(other)) => one.entry == other.entry,
@@ -85,7 +89,8 @@ pub(super) fn are_kin(one: Choice, other: Choice) -> bool {
     }
 }
 
-/// In segments of half and twice the size; if it is not cut, in two parts perhaps.
+/// The choice in segments of half and twice the size; if it is not cut, in the largest segments
+/// that cut it.
 fn next_segments(choice: Choice, bytes: u64) -> Vec<Choice> {
     let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
     let Some(segment) = algorithm.segment else {
@@ -97,7 +102,8 @@ fn next_segments(choice: Choice, bytes: u64) -> Vec<Choice> {
     sizes.filter_map(|size| with_segment(choice, size)).collect()
 }
 
-/// Of what is handed on within nodes meanwhile, all is tried first; less than a quarter gains nothing.
+/// The choice with less handed on within nodes meanwhile: all is tried first, and less than a
+/// quarter gains nothing.
 fn less_overlap(choice: Choice) -> Vec<Choice> {
     let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
     match algorithm.segment {
@@ -109,7 +115,8 @@ fn less_overlap(choice: Choice) -> Vec<Choice> {
     }
 }
 
-/// What differs from it by one step of one parameter. `is_best_kin`: no other radix is faster so far.
+/// The choices that differ by one step of one parameter. `is_best_kin`: no other radix is faster so
+/// far.
 pub(super) fn neighbours(choice: Choice, ranks: u32, bytes: u64, is_best_kin: bool) -> Vec<Choice> {
     let mut found = next_segments(choice, bytes);
     found.extend(less_overlap(choice));
@@ -120,7 +127,7 @@ pub(super) fn neighbours(choice: Choice, ranks: u32, bytes: u64, is_best_kin: bo
     found
 }
 
-/// In segments, overlaps, buffers and with radices of every size; some twice.
+/// The choice in segments, overlaps, buffers and with radices of every size; some twice.
 pub(super) fn all(choice: Choice, ranks: u32, bytes: u64) -> Vec<Choice> {
     let mut found = Vec::new();
     for choice in radices(choice, ranks) {
