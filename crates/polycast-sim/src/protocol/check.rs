@@ -31,7 +31,7 @@ pub enum Violation {
         /// The byte's place in the message.
         at: usize,
     },
-    /// Nothing is left to happen, but nodes have not finished.
+    /// Nodes have not finished, and no event is left.
     #[error("nothing happens any more, but these nodes have not finished: {nodes:?}")]
     Stuck {
         /// The nodes that have not finished.
