@@ -1,4 +1,4 @@
-//! Who takes blocks from whom, and who is gone around.
+//! The nodes of a copy: who takes blocks from whom, and who is gone around.
 //!
 //! ```text
 //!   source ─▶ a ─▶ b ─▶ c ─▶ d            b stops, or is slower than a:

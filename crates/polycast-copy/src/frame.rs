@@ -1,5 +1,6 @@
-//! What a connection between two nodes of a ring carries: between neighbours in either direction; and to the one above, who tells the one above it what
-//! is over on all below, up to the source.
+//! The frames on a connection between two nodes of a ring. They go between neighbours in either
+//! direction, and up a tree to the source: each node tells the one above it what is over on itself
+//! and on all below.
 //!
 //! ```text
 //!   byte 0            4

@@ -1,4 +1,4 @@
-//! The same files on many nodes: what is pure of `polycast cp`.
+//! The part of `polycast cp` that touches no file, socket or clock: the same files on many nodes.
 //!
 //! ```text
 //!   files ─scan─▶ manifest ─▶ layout       which bytes of the stream are which bytes of which file

@@ -1,4 +1,4 @@
-//! What is copied: folders, files and links, each in a folder before it.
+//! The list of what is copied: folders, files and links, each in a folder before it.
 //!
 //! ```text
 //!  "polycopy" version │ kind  parent  mode  time  name │ file: bytes, extents   link: target   hard link: entry │ …

@@ -1,4 +1,4 @@
-//! What a connection between two nodes carries.
+//! The bytes on a connection between two nodes.
 //!
 //! ```text
 //!   who listens    greeting: magic, nonce  ─────────────▶   who connects

@@ -1,4 +1,4 @@
-//! How far a lab is to be believed.
+//! Calibration: how far a lab is to be believed.
 //!
 //! A token bucket that has rested gives its content away at once, so short transfers look faster than any wire; and
 //! all links of a lab are forwarded by the cores of one machine, so many fast links together look slower. Both are

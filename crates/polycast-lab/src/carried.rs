@@ -1,5 +1,5 @@
-//! Which rate of links this machine carries: the fastest of the usual ones at which it is the links, and not its cores,
-//! that are the limit.
+//! The rate of links that this machine carries: the fastest of the usual ones at which the links,
+//! and not its cores, are the limit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is known of labs outside of them: one file per lab.
+//! State files: what is known of labs outside of them, one file per lab.
 //!
 //! A state file belongs to a keeper that is alive if a process with its pid exists *and* was started when the file says:
 //! pids are used again.

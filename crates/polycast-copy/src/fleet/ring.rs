@@ -1,4 +1,4 @@
-//! Those who take by multicast: a ring of the source and all that hear it.
+//! The nodes that take by multicast: a ring of the source and all that hear it.
 //!
 //! ```text
 //!   ring 1   source ═══ a, b, c, d                 c stops

@@ -1,4 +1,5 @@
-//! The same segments where blocks travel compressed: how long one is is known to the source alone, until it says so.
+//! The segments of a stream whose blocks travel compressed. The length of such a segment is known
+//! to the source alone, until it says so.
 //!
 //! ```text
 //!   segment 0   lengths of 1 to 8                                          it has no blocks

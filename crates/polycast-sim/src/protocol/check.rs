@@ -1,4 +1,4 @@
-//! What must hold at every step, whatever the network does.
+//! The rules that must hold at every step, whatever the network does.
 
 use fixedbitset::FixedBitSet;
 use polycast_core::units::Nanos;

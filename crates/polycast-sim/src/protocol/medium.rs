@@ -1,4 +1,4 @@
-//! What becomes of what nodes send.
+//! The way of datagrams and messages from node to node, and what happens to them there.
 
 use polycast_core::units::Nanos;
 use polycast_protocol::wire::{Header, Kind, open, seal};

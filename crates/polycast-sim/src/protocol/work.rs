@@ -1,4 +1,4 @@
-//! What a node does while it is in a call.
+//! The work of a node while it is in a call.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! One run: what happens when.
+//! One run of a scenario: its nodes, its network and its events.
 //!
 //! ```text
 //!             ┌────────────── node ──────────────┐

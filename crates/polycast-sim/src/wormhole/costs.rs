@@ -1,4 +1,4 @@
-//! What messages cost their nodes, and the published sets of it.
+//! The costs of messages for their nodes, and the published sets of them.
 
 use polycast_core::tree::IdleTimes;
 use polycast_core::units::Nanos;

@@ -1,4 +1,4 @@
-//! Who held which channel when, and who waited.
+//! Records of a network: who held which channel when, and who waited.
 
 use super::workload::Load;
 use super::{Channel, Letter, Message};

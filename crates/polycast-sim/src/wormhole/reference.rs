@@ -1,7 +1,8 @@
-//! The same network cycle by cycle: every flit is moved by itself, as routers would.
+//! A wormhole network cycle by cycle: every flit is moved by itself, as routers would.
 //!
-//! It is there to be held against [`Fabric`](super::Fabric), in tests and in a benchmark; it shares with it where messages can go,
-//! and who goes first. A cycle is a unit of time.
+//! The simulation is there to be held against [`Fabric`](super::Fabric), in tests and in a
+//! benchmark. Both share the rules for where messages can go, and for who goes first. A cycle is a
+//! unit of time.
 
 use std::collections::VecDeque;
 

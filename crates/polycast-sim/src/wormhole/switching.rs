@@ -1,4 +1,5 @@
-//! What routers do, apart from where messages go: published descriptions leave much of it open, so it is a parameter.
+//! The behaviour of routers, apart from where messages go: published descriptions leave much of it
+//! open, so it is a parameter.
 
 use super::Node;
 

@@ -1,4 +1,4 @@
-//! Which channels a network has, and which of them a head can take next.
+//! The channels of a network, and those of them that a head can take next.
 //!
 //! A mesh has a router at every node; messages go along x, then along y. A multistage network of 2 × 2 switches has a channel
 //! up and one down between any two stages, on each of its lines; stage `i` joins two lines that differ in bit `i`:

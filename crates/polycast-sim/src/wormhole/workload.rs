@@ -1,4 +1,5 @@
-//! What nodes do in an experiment: groups that multicast, and a background that computes and sends (Nupairoj 1998, §6.1.3).
+//! The traffic of an experiment: groups that multicast, and a background that computes and sends
+//! (Nupairoj 1998, §6.1.3).
 
 use std::collections::VecDeque;
 
