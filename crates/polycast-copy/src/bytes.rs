@@ -1,6 +1,6 @@
 //! Numbers of variable length, seven bits a byte, the lowest first; and bytes with their length in front.
 
-/// What is left of the bytes to read.
+/// The bytes that are still to be read.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -1,4 +1,4 @@
-//! Who takes blocks from whom, and who is gone around.
+//! The nodes of a copy: who takes blocks from whom, and who is gone around.
 //!
 //! ```text
 //!   source ─▶ a ─▶ b ─▶ c ─▶ d            b stops, or is slower than a:
@@ -24,38 +24,39 @@ use ring::Rings;
 /// The node that has the files.
 pub const SOURCE: u32 = 0;
 
-/// A node that tells nothing for so long is gone around. They tell four times as often. Whoever asks must not count time in which nobody listened.
+/// A node that tells nothing for so long is gone around. Nodes tell four times as often. The caller
+/// must not count time in which it did not listen.
 const SILENT: Nanos = Nanos::from_micros(400_000);
 /// A node that gets nothing for so long although its parent has more asks another one.
 const STALLED: Nanos = Nanos::from_micros(1_500_000);
-/// Rates are looked at over so long.
+/// The time over which a node's rate is measured.
 const WINDOW: Nanos = Nanos::from_micros(1_000_000);
 /// A node that is this many times slower than the one it takes from is gone around.
 const SLOWER: u64 = 2;
-/// Blocks that a slow node is behind at least.
+/// Blocks that a node is behind its parent before it counts as slow.
 const BEHIND: u64 = 16;
-/// A node that so many others could give nothing is given up.
+/// Failures of parents, without a block in between, after which a node is given up.
 const MAX_FAILURES: u32 = 6;
 
 /// Why a node was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Nothing was heard of it for a while.
+    /// The node was not heard of for a while.
     Silent,
-    /// It takes blocks more slowly than the one before it gets them.
+    /// The node takes blocks more slowly than its parent gets them.
     Slow,
-    /// It came when the others had begun.
+    /// The node came when the others had begun.
     Late,
 }
 
-/// How it stands with a node.
+/// The state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Has not said that it is ready.
     Away,
     /// Takes blocks.
     Taking,
-    /// Nothing is heard of it; others go around it.
+    /// Is silent: others go around the node until something is heard of it.
     Silent,
     /// Has all blocks.
     Complete,
@@ -63,12 +64,12 @@ pub enum Standing {
     Out(String),
 }
 
-/// What a node is to do: take blocks from another one from now on.
+/// An order to a node: take blocks from another one from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Who.
+    /// The node that takes.
     pub node: u32,
-    /// From whom.
+    /// The node that gives.
     pub parent: u32,
 }
 
@@ -79,7 +80,8 @@ struct Node {
     /// Blocks that it has.
     have: u64,
     heard: Nanos,
-    /// When it got a block, or another parent, or had all that its parent has.
+    /// The last time at which the node got a block or another parent, or had all that its parent
+    /// has.
     moved: Nanos,
     window: (Nanos, u64),
     /// Blocks in the last whole window.
@@ -88,8 +90,9 @@ struct Node {
     trouble: Option<Trouble>,
 }
 
-/// How many others a node should give to. A chain is full after as many blocks as there are nodes, and then every link
-/// carries every block once; a tree of fan-out k is full after a few levels, and carries every block k times.
+/// The number of other nodes that a node should give to, 1 or 2. A chain is full after as many
+/// blocks as there are nodes, and then every link carries every block once; a tree of fan-out k is
+/// full after a few levels, and carries every block k times.
 pub fn best_fanout(others: u64, blocks: u64) -> usize {
     let chain = blocks + others;
     let levels = u64::from((others + 1).max(2).ilog2());
@@ -101,12 +104,13 @@ pub fn best_fanout(others: u64, blocks: u64) -> usize {
 #[derive(Clone, Debug)]
 pub struct Fleet {
     nodes: Vec<Node>,
-    /// Those that take, in the order of the chain or, level by level, of the tree; the source is first.
+    /// The nodes that take, in the order of the chain or, level by level, of the tree; the source
+    /// is first.
     line: Vec<u32>,
     fanout: usize,
     blocks: u64,
     patience: Nanos,
-    /// What a block takes at the rate that its user allows.
+    /// The time that a block takes at the rate that the user allows.
     block_time: Nanos,
     has_begun: bool,
     orders: VecDeque<Order>,
@@ -114,8 +118,9 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// The source and so many others, for a stream of so many blocks. A node gives to at most `fanout` others, unless it
-    /// has to for one that cannot; of whom nothing is heard for `patience` is given up.
+    /// A fleet of the source and `others` nodes, for a stream of `blocks` blocks. A node gives to
+    /// at most `fanout` others, unless it has to for one that cannot. A node that is not heard of
+    /// for `patience` is given up.
     ///
     /// # Panics
     /// If `fanout` is 0.
@@ -148,23 +153,24 @@ impl Fleet {
         }
     }
 
-    /// The source is to give no more than a block in this time.
+    /// Limits the source to one block in this time.
     #[must_use]
     pub fn limited(self, block_time: Nanos) -> Fleet {
         Fleet { block_time, ..self }
     }
 
-    /// How long may pass without any of so many blocks that share what the source gives.
+    /// The time after which a node that gets nothing is stalled, if `blocks` blocks share what the
+    /// source gives.
     fn stalled(&self, blocks: u64) -> Nanos {
         STALLED + Nanos(self.block_time.0.saturating_mul(blocks))
     }
 
-    /// What is to be done, oldest first.
+    /// Takes the oldest order that was not taken yet.
     pub fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// How it stands with a node.
+    /// The state of a node.
     pub fn standing(&self, node: u32) -> &Standing {
         &self.nodes[node as usize].standing
     }
@@ -179,12 +185,12 @@ impl Fleet {
         self.nodes[node as usize].have
     }
 
-    /// Nobody takes blocks, nor will.
+    /// True if nobody takes blocks any more, nor will.
     pub fn is_over(&self) -> bool {
         self.others().all(|node| matches!(self.standing(node), Standing::Complete | Standing::Out(_)))
     }
 
-    /// Somebody is awaited that has not said it is ready.
+    /// Counts the nodes that have not said that they are ready.
     pub fn away(&self) -> usize {
         self.others().filter(|node| *self.standing(*node) == Standing::Away).count()
     }
@@ -193,12 +199,12 @@ impl Fleet {
         1..self.nodes.len() as u32
     }
 
-    /// A node is there, or nothing is expected of it yet.
+    /// Notes that a node is alive, or that nothing is expected of it yet.
     pub fn heard(&mut self, node: u32, now: Nanos) {
         self.nodes[node as usize].heard = now;
     }
 
-    /// A node is ready, and has so many blocks of an earlier run.
+    /// Notes that a node is ready, and has `have` blocks of an earlier run.
     pub fn ready(&mut self, node: u32, have: u64, now: Nanos) {
         let it = &mut self.nodes[node as usize];
         if it.standing != Standing::Away {
@@ -212,7 +218,8 @@ impl Fleet {
         }
     }
 
-    /// Those that are ready begin, in this order; it names every other node once.
+    /// Begins with the nodes that are ready, in the order given, which names every node but the
+    /// source once.
     pub fn begin(&mut self, order: &[u32], now: Nanos) {
         self.has_begun = true;
         let is_there = |node: &u32| matches!(self.standing(*node), Standing::Taking | Standing::Complete);
@@ -223,7 +230,7 @@ impl Fleet {
         }
     }
 
-    /// A node says that it is there and has so many blocks.
+    /// Notes that a node is alive and has `have` blocks.
     pub fn progress(&mut self, node: u32, have: u64, now: Nanos) {
         let it = &mut self.nodes[node as usize];
         it.heard = now;
@@ -252,7 +259,7 @@ impl Fleet {
         }
     }
 
-    /// A node is given up.
+    /// Gives a node up.
     pub fn lost(&mut self, node: u32, reason: String, now: Nanos) {
         if matches!(self.standing(node), Standing::Out(_)) {
             return;
@@ -264,7 +271,8 @@ impl Fleet {
         self.nodes[node as usize].parent = None;
     }
 
-    /// A node could not reach its parent, or gets nothing from it any more. Says whether there is another way.
+    /// Notes that a node could not reach its parent, or gets nothing from it any more: it gets
+    /// another parent, or is given up after too many failures.
     pub fn parent_failed(&mut self, node: u32, parent: u32, reason: &str, now: Nanos) {
         let it = &mut self.nodes[node as usize];
         if it.standing != Standing::Taking || it.parent != Some(parent) {
@@ -279,7 +287,7 @@ impl Fleet {
         self.feed(node, next, now);
     }
 
-    /// Time has passed: who is silent, slow or stuck?
+    /// Notes that time has passed, and goes around nodes that are silent, slow or stuck.
     pub fn tick(&mut self, now: Nanos) {
         for node in self.others() {
             let it = &self.nodes[node as usize];
@@ -360,7 +368,8 @@ impl Fleet {
         }
     }
 
-    /// Those that take from a node take from the one before it; of a ring, from the last.
+    /// Gives the children of a node to its parent; those of a node in a ring to the last of the
+    /// line.
     fn give_children_away(&mut self, node: u32, now: Nanos) {
         let parent = match self.nodes[node as usize].parent {
             None => self.last_but(node),
@@ -394,8 +403,9 @@ impl Fleet {
         SOURCE
     }
 
-    /// A node takes from the last of the line, where nobody waits for it. Others of its kind do not: the slowest would
-    /// delay the next one.
+    /// Lets a node take from the last of the line without joining the line, so that nobody waits
+    /// for the node. Other slow nodes do not take from it either: the slowest would delay the next
+    /// one.
     fn append(&mut self, node: u32, now: Nanos) {
         self.feed(node, self.last_but(node), now);
     }

@@ -8,7 +8,8 @@ pub(super) fn ms(milliseconds: u64) -> Nanos {
     Nanos::from_micros(milliseconds * 1000)
 }
 
-/// What may happen to a node of any fleet. `what`: 0 it gets on by `value`, 1 it dies, 2 its parent refuses it, else only time goes on.
+/// Lets something happen to a node of any fleet. `what`: 0 it gets on by `value`, 1 it dies, 2 its
+/// parent refuses it, else only time goes on.
 pub(super) fn happen(fleet: &mut Fleet, what: u8, node: u32, value: u64, now: Nanos) {
     match what {
         0 => fleet.progress(node, fleet.have(node) + value, now),
@@ -171,7 +172,7 @@ fn who_dies_or_is_never_heard_again_is_out() {
     assert_eq!(fleet.standing(2), &Standing::Out("nothing was heard of it for 60 s".into()));
 }
 
-/// It has not put it in its place yet, and another one is not even ready.
+/// Node 1 has all blocks but has not put the files in place yet, and node 3 is not even ready.
 #[test]
 fn who_has_all_or_gets_ready_and_is_never_heard_again_is_out() {
     let mut fleet = Fleet::new(3, BLOCKS, 1, ms(60_000));

@@ -1,5 +1,6 @@
-//! What a connection between two nodes of a ring carries: between neighbours in either direction; and to the one above, who tells the one above it what
-//! is over on all below, up to the source.
+//! The frames on a connection between two nodes of a ring. They go between neighbours in either
+//! direction, and up a tree to the source: each node tells the one above it what is over on itself
+//! and on all below.
 //!
 //! ```text
 //!   byte 0            4
@@ -7,59 +8,61 @@
 //!       ├── 16 ───────┼ u64, u64: so many segments are over on this node and on all below it, and so many have been read
 //! ```
 
-/// Of what stands behind the length.
+/// The most bytes that stand behind the length of a frame.
 pub const MAX_FRAME_BYTES: usize = 16 << 10;
 const LENGTH_BYTES: usize = 4;
 const REACHED_BYTES: usize = 16;
 
-/// How far a node is, or the last of several.
+/// The numbers of segments that a node is done with, or the lowest of several nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// So many segments are there, for its successor, too, and it is ready for those that follow.
+    /// Segments that are over: the node and its successor have them, and the node is ready for
+    /// those that follow.
     pub over: u64,
-    /// Of so many nothing more comes by multicast: they are out of its receive buffer.
+    /// Segments of which nothing more comes by multicast: they are out of the node's receive
+    /// buffer.
     pub read: u64,
 }
 
 impl Reached {
-    /// What both have reached.
+    /// The numbers that both nodes have reached.
     pub fn least(self, other: Reached) -> Reached {
         Reached { over: self.over.min(other.over), read: self.read.min(other.read) }
     }
 
-    /// What one of both has reached.
+    /// The numbers that at least one of both has reached.
     pub fn most(self, other: Reached) -> Reached {
         Reached { over: self.over.max(other.over), read: self.read.max(other.read) }
     }
 
-    /// As it travels.
+    /// The bytes of the numbers on the wire.
     pub fn to_bytes(self) -> [u8; REACHED_BYTES] {
         (u128::from(self.over) | u128::from(self.read) << 64).to_le_bytes()
     }
 
-    /// `None` if it is something else.
+    /// Reads the numbers; `None` if the bytes are something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Reached> {
         let both = u128::from_le_bytes(bytes.try_into().ok()?);
         Some(Reached { over: both as u64, read: (both >> 64) as u64 })
     }
 }
 
-/// What a neighbour says.
+/// A frame from a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A message of the multicast protocol.
     Message(&'a [u8]),
-    /// This node and all below it are so far.
+    /// The numbers that this node and all below it have reached.
     Reached(Reached),
 }
 
-/// It does not speak this.
+/// The error for bytes that are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a neighbour in the ring sends something else than messages")]
 pub struct BadFrame;
 
 impl<'a> Frame<'a> {
-    /// As it travels.
+    /// Appends the bytes of the frame on the wire to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let numbers;
         let bytes = match self {
@@ -73,7 +76,8 @@ impl<'a> Frame<'a> {
         out.extend(bytes);
     }
 
-    /// The first of what has come, and how many bytes it takes; `None`: it is not whole yet.
+    /// Reads the first frame of the bytes that came, and says how many bytes it takes; `None` if it
+    /// is not whole yet.
     ///
     /// # Errors
     /// A length that none has.

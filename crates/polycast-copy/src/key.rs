@@ -7,21 +7,21 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes of a [`Tag`].
 pub const TAG_BYTES: usize = 32;
 
-/// The key of one copy. Every process of it has it, from whoever started it; nobody else.
+/// The key of one copy. Only the processes of the copy have it, from the one that started them.
 #[derive(Clone)]
 pub struct Key([u8; KEY_BYTES]);
 
-/// What only a holder of the key can make of a block (keyed BLAKE3).
+/// Keyed BLAKE3 of a block: only a holder of the key can make it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tag(blake3::Hash);
 
 impl Key {
-    /// From these bytes, which should be random.
+    /// Makes a key of these bytes, which should be random.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Key {
         Key(bytes)
     }
 
-    /// As [`Key::to_text`] writes it.
+    /// Reads a key that [`Key::to_text`] wrote; `None` if the text is none.
     pub fn from_text(text: &str) -> Option<Key> {
         let digits: &[u8; 2 * KEY_BYTES] = text.as_bytes().try_into().ok()?;
         let mut bytes = [0; KEY_BYTES];
@@ -32,7 +32,7 @@ impl Key {
         Some(Key(bytes))
     }
 
-    /// In hexadecimal digits.
+    /// Writes the key in hexadecimal digits.
     pub fn to_text(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -42,7 +42,8 @@ impl Key {
         Tag(blake3::Hasher::new_keyed(&self.0).update(&block.to_le_bytes()).update(bytes).finalize())
     }
 
-    /// What the datagrams of a multicast of this copy are keyed with, and a number that tells them from others, not 0.
+    /// The key for the datagrams of this copy's multicast, and a number other than 0 that tells
+    /// them from other datagrams.
     pub fn for_multicast(&self) -> ([u8; KEY_BYTES], u32) {
         let derived = |role: &[u8; 8]| *self.proof(role, &[]).as_bytes();
         let [a, b, c, d, ..] = derived(b"a job   ");
@@ -54,7 +55,8 @@ impl Key {
         self.proof(b"a folder", &[]).to_hex()[..32].to_owned()
     }
 
-    /// What proves knowledge of the key. `role` keeps proofs of one meaning from being taken for another's.
+    /// Proves knowledge of the key. `role` keeps proofs of one meaning from being taken for
+    /// another's.
     pub(crate) fn proof(&self, role: &[u8; 8], words: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         // No block has a number that begins so, and only the last word may have any length: no proof is a tag, and none is another's.
@@ -79,12 +81,12 @@ impl fmt::Debug for Key {
 }
 
 impl Tag {
-    /// As it travels.
+    /// Reads a tag from its bytes on the wire.
     pub fn from_bytes(bytes: [u8; TAG_BYTES]) -> Tag {
         Tag(blake3::Hash::from_bytes(bytes))
     }
 
-    /// As it travels.
+    /// The bytes of the tag on the wire.
     pub fn as_bytes(&self) -> &[u8; TAG_BYTES] {
         self.0.as_bytes()
     }
@@ -101,12 +103,12 @@ impl fmt::Debug for Tag {
 pub struct Digest(blake3::Hasher);
 
 impl Digest {
-    /// The next block.
+    /// Adds the tag of the next block.
     pub fn add(&mut self, tag: &Tag) {
         self.0.update(tag.as_bytes());
     }
 
-    /// In hexadecimal digits.
+    /// The digest in hexadecimal digits.
     pub fn text(&self) -> String {
         self.0.finalize().to_hex().to_string()
     }

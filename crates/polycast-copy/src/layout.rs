@@ -2,19 +2,20 @@ use std::ops::Range;
 
 use crate::manifest::{Kind, Manifest};
 
-/// The manifest and behind it all contents, cut into blocks of one size; the last may be shorter.
+/// The stream: the manifest and behind it all contents, cut into blocks of one size; the last may
+/// be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Of manifest and contents.
+    /// The length of manifest and contents together.
     pub bytes: u64,
-    /// Of the manifest.
+    /// The length of the manifest.
     pub manifest_bytes: u64,
-    /// Of a block; at least 1.
+    /// The length of a block; at least 1.
     pub block_bytes: u32,
 }
 
 impl Stream {
-    /// How many there are.
+    /// Counts the blocks.
     pub fn blocks(&self) -> u64 {
         self.bytes.div_ceil(self.block_bytes.into())
     }
@@ -25,7 +26,7 @@ impl Stream {
         at(block)..at(block + 1)
     }
 
-    /// The blocks that are whole in so many bytes from the beginning.
+    /// Counts the blocks that are whole in the first `bytes` bytes of the stream.
     pub fn blocks_in(&self, bytes: u64) -> u64 {
         if bytes >= self.bytes { self.blocks() } else { bytes / u64::from(self.block_bytes) }
     }
@@ -34,39 +35,39 @@ impl Stream {
 /// An extent of a file and its place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins in the stream.
+    /// The place in the stream where the extent begins, bytes.
     pub at: u64,
-    /// Its length.
+    /// The extent's length.
     pub bytes: u64,
-    /// The entry of the manifest.
+    /// The file's entry in the manifest.
     pub entry: u32,
-    /// Where it begins in the file.
+    /// The place in the file where the extent begins, bytes.
     pub file_at: u64,
 }
 
-/// What a part of the stream is.
+/// A part of the stream that lies in the manifest or in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Bytes of the manifest from here.
+    /// Bytes of the manifest.
     Manifest {
-        /// Where it begins.
+        /// The place in the manifest where the bytes begin.
         at: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Bytes of a file.
     File {
         /// The entry of the manifest.
         entry: u32,
-        /// Where they begin in the file.
+        /// The place in the file where the bytes begin.
         at: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
 }
 
 impl Part {
-    /// How many they are.
+    /// The number of bytes in the part.
     pub fn bytes(&self) -> u64 {
         match self {
             Part::Manifest { bytes, .. } | Part::File { bytes, .. } => *bytes,
@@ -74,7 +75,7 @@ impl Part {
     }
 }
 
-/// Where in the stream the contents of files are.
+/// The places of the files' contents in the stream.
 #[derive(Clone, Debug)]
 pub struct Layout {
     manifest_bytes: u64,
@@ -83,7 +84,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of a manifest that takes so many bytes.
+    /// The layout of a copy whose encoded manifest takes `manifest_bytes` bytes.
     pub fn new(manifest: &Manifest, manifest_bytes: u64) -> Layout {
         let mut at = manifest_bytes;
         let mut pieces = Vec::new();
@@ -97,12 +98,12 @@ impl Layout {
         Layout { manifest_bytes, bytes: at, pieces }
     }
 
-    /// The stream in blocks of so many bytes.
+    /// The stream of this layout, cut into blocks of `block_bytes` bytes.
     pub fn stream(&self, block_bytes: u32) -> Stream {
         Stream { bytes: self.bytes, manifest_bytes: self.manifest_bytes, block_bytes }
     }
 
-    /// What a part of the stream is made of, in its order.
+    /// The parts that a range of the stream is made of, in order.
     pub fn parts(&self, range: Range<u64>) -> impl Iterator<Item = Part> + '_ {
         let manifest = range.start..range.end.min(self.manifest_bytes);
         let manifest = (!manifest.is_empty())

@@ -1,4 +1,4 @@
-//! The same files on many nodes: what is pure of `polycast cp`.
+//! The part of `polycast cp` that touches no file, socket or clock: the same files on many nodes.
 //!
 //! ```text
 //!   files ─scan─▶ manifest ─▶ layout       which bytes of the stream are which bytes of which file
@@ -46,13 +46,15 @@ pub use wire::{
     place_in_ring,
 };
 
-/// What is done with any bytes that stand for a block that travels compressed, or for a segment of such blocks; for fuzzers.
+/// Reads any bytes as a block that travels compressed and as segments of such blocks, and panics if
+/// what comes out breaks a rule; for fuzzers.
 pub fn check_any_packed_bytes(bytes: &[u8]) {
     pack::check_any_bytes(bytes);
     segment::check_any_packed_bytes(bytes);
 }
 
-/// What is done with any bytes that stand for a manifest, and what must be true of it; for fuzzers.
+/// Reads any bytes as a manifest, a block's header, a frame and a request, and panics if what comes
+/// out breaks a rule; for fuzzers.
 pub fn check_any_bytes(bytes: &[u8]) {
     if let Ok(manifest) = Manifest::decode(bytes) {
         let written = manifest.encode();

@@ -1,4 +1,4 @@
-//! What is copied: folders, files and links, each in a folder before it.
+//! The list of what is copied: folders, files and links, each in a folder before it.
 //!
 //! ```text
 //!  "polycopy" version │ kind  parent  mode  time  name │ file: bytes, extents   link: target   hard link: entry │ …
@@ -32,7 +32,7 @@ const HARD_LINK: u8 = 5;
 /// A time as files have it: seconds since 1970, and nanoseconds behind these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// Whole seconds; negative before 1970.
+    /// The whole seconds since 1970; negative before.
     pub seconds: i64,
     /// Below 1,000,000,000.
     pub nanos: u32,
@@ -41,22 +41,22 @@ pub struct Moment {
 /// A part of a file that is not a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Where it begins, bytes.
+    /// The place in the file where the extent begins, bytes.
     pub at: u64,
-    /// Its length, bytes; at least 1.
+    /// The extent's length, bytes; at least 1.
     pub bytes: u64,
 }
 
-/// What an entry is.
+/// The kind of an entry, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A folder; its entries come behind it.
     Folder,
     /// A file.
     File {
-        /// Its length.
+        /// The file's length, bytes.
         bytes: u64,
-        /// What of it has content; the rest is zero.
+        /// The parts of the file that have content; the rest is zero.
         extents: Vec<Extent>,
     },
     /// A symbolic link; the target is text and nothing else.
@@ -70,13 +70,14 @@ pub enum Kind {
 pub struct Entry {
     /// The folder that it is in; `None`: directly in the destination.
     pub parent: Option<u32>,
-    /// Its name there.
+    /// The entry's name in that folder.
     pub name: Name,
     /// Permissions and the bits in front of them.
     pub mode: u32,
-    /// When it was changed. When it was read is not taken along: copying changes it, and a list that differs is another copy.
+    /// The time of the last change. The time of the last access is not taken along: copying changes
+    /// it, and a list that differs is another copy.
     pub modified: Moment,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: Kind,
 }
 
@@ -90,7 +91,7 @@ pub struct Manifest {
 /// Bytes that are no manifest, or an entry that cannot stand in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// They do not begin like one.
+    /// The bytes do not begin like a manifest.
     #[error("expected a manifest of polycast cp, version {VERSION}")]
     Foreign,
     /// An entry ends too early, or has a number that means nothing.
@@ -153,7 +154,7 @@ impl Manifest {
         Ok(number as u32)
     }
 
-    /// As it travels.
+    /// The bytes of the manifest on the wire.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(16 + 40 * self.entries.len());
         to.extend_from_slice(MAGIC);
@@ -229,7 +230,7 @@ impl Manifest {
     }
 }
 
-/// `None`: cannot be read; `Some(None)`: its name is none.
+/// Reads an entry: `None` if it cannot be read, `Some(None)` if its name is none.
 fn read_entry(reader: &mut Reader<'_>, before: i64) -> Option<Option<Entry>> {
     let kind = reader.byte()?;
     let parent = match reader.number()? {

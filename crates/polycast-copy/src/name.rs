@@ -8,7 +8,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub struct Name(Box<[u8]>);
 
 impl Name {
-    /// `None` for what is no name: empty, `.`, `..`, with a slash or a zero byte, or too long.
+    /// Makes a name; `None` for what is no name: empty, `.`, `..`, with a slash or a zero byte, or
+    /// too long.
     pub fn new(bytes: &[u8]) -> Option<Name> {
         let is_name = !bytes.is_empty()
             && bytes.len() <= MAX_NAME_BYTES
@@ -19,7 +20,7 @@ impl Name {
         is_name.then(|| Name(bytes.into()))
     }
 
-    /// As the file system has it; not always text.
+    /// The bytes of the name as the file system has it; not always text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -12,7 +12,7 @@ use crate::key::{Key, TAG_BYTES};
 
 const PACKED: &[u8; 8] = b"packed  ";
 
-/// It is not what a holder of the key has packed.
+/// The error for bytes that no holder of the key has packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a compressed block is not what was sent")]
 pub struct BadPack;
@@ -21,7 +21,8 @@ fn tag(key: &Key, block: u64, packed: &[u8]) -> blake3::Hash {
     key.proof(PACKED, &[&block.to_le_bytes(), packed])
 }
 
-/// A block as it travels, if it becomes shorter.
+/// Compresses a block and puts the tag of the packed bytes in front; `None` if it does not become
+/// shorter.
 pub fn pack(key: &Key, block: u64, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut packed = vec![0; TAG_BYTES + lz4_flex::block::get_maximum_output_size(bytes.len())];
     let length = lz4_flex::block::compress_into(bytes, &mut packed[TAG_BYTES..]).ok()?;
@@ -35,7 +36,8 @@ pub fn pack(key: &Key, block: u64, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-/// The block again, which has so many bytes: no more are ever asked of the system, whatever came.
+/// Unpacks a block of `bytes` bytes. No more memory than that is ever asked of the system, whatever
+/// came.
 ///
 /// # Errors
 /// The tag is wrong, or it is no block of this length.

@@ -10,16 +10,19 @@ pub use packed::{Packed, PackedSegments};
 use crate::key::TAG_BYTES;
 use crate::layout::Stream;
 
-/// The source is ahead of the one that finishes last by no more segments: those whose repairs take long hold nobody up for a while.
+/// Segments by which the source may be ahead of the node that finishes last. A node whose repairs
+/// take long then holds nobody up for a while.
 pub const SEGMENTS_UNDER_WAY: u64 = 8;
-/// The source is ahead of the one that reads slowest by no more. Receivers' buffers of 4 MiB have room for them.
+/// Segments by which the source may be ahead of the node that reads slowest. Receivers' buffers of
+/// 4 MiB have room for them.
 pub const SEGMENTS_UNREAD: u64 = 4;
-/// So many tell one.
+/// Nodes that report to one node of the tree.
 const FAN_IN: u32 = 16;
-/// Of a segment, unless a block is longer.
+/// Bytes of a segment, unless a block is longer.
 const SEGMENT_BYTES: u64 = 1 << 20;
 
-/// The places right below one in the tree by which all of a ring tell the source what is over: the first ones are below the source itself.
+/// The places right below a place in the tree by which all of a ring tell the source how many
+/// segments are over. The source has place 0.
 pub fn places_below(place: u32, nodes: u32) -> Range<u32> {
     let at = |place: u32| place.saturating_mul(FAN_IN).saturating_add(1).min(nodes);
     at(place)..at(place.saturating_add(1))
@@ -39,36 +42,36 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// From this block on.
+    /// The segments of `stream` from block `first_block` on.
     pub fn new(stream: Stream, first_block: u64) -> Segments {
         let blocks_each = (SEGMENT_BYTES / u64::from(stream.block_bytes)).max(1);
         Segments { stream, first_block: first_block.min(stream.blocks()), blocks_each }
     }
 
-    /// How many.
+    /// Counts the segments.
     pub fn count(&self) -> u64 {
         (self.stream.blocks() - self.first_block).div_ceil(self.blocks_each)
     }
 
-    /// Those of a segment; at least one, and of a segment behind the last none.
+    /// The blocks of a segment: at least one, and none for a segment behind the last.
     pub fn blocks(&self, segment: u64) -> Range<u64> {
         let at = |segment: u64| (self.first_block + segment * self.blocks_each).min(self.stream.blocks());
         at(segment)..at(segment + 1)
     }
 
-    /// Blocks that may be unread.
+    /// Blocks by which the source may be ahead of the node that reads slowest.
     pub fn blocks_unread(&self) -> u64 {
         self.blocks_each * SEGMENTS_UNREAD
     }
 
-    /// Of a segment, tags included.
+    /// The length of a segment in bytes, tags included.
     pub fn bytes(&self, segment: u64) -> usize {
         let blocks = self.blocks(segment);
         let contents = self.stream.range(blocks.end).start - self.stream.range(blocks.start).start;
         contents as usize + (blocks.end - blocks.start) as usize * TAG_BYTES
     }
 
-    /// The blocks of a segment with where their tags and their bytes are in it.
+    /// The blocks of a segment, each with the places of its tag and of its bytes in the segment.
     pub fn places(&self, segment: u64) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> + use<> {
         let (blocks, stream) = (self.blocks(segment), self.stream);
         let tags = (blocks.end - blocks.start) as usize * TAG_BYTES;

@@ -8,8 +8,9 @@ fn step(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(29) ^ word).wrapping_mul(FACTOR)
 }
 
-/// What tells whether bytes are those that were there before. Against damage, not against people: several times as fast as a hash of BLAKE3, which each
-/// block has already. A word that changes always changes it.
+/// Computes a checksum that tells whether bytes are those that were there before. It is against
+/// damage, not against people: several times as fast as a hash of BLAKE3, which each block has
+/// already. A word that changes always changes it.
 pub fn sum(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
     let (rows, _) = words.as_chunks::<4>();

@@ -1,4 +1,4 @@
-//! What a connection between two nodes carries.
+//! The bytes on a connection between two nodes.
 //!
 //! ```text
 //!   who listens    greeting: magic, nonce  ─────────────▶   who connects
@@ -27,18 +27,19 @@ pub const GREETING_BYTES: usize = 8 + NONCE_BYTES;
 pub const REQUEST_BYTES: usize = 1 + 4 + 8 + NONCE_BYTES + PROOF_BYTES;
 /// Bytes of a [`BlockHeader`].
 pub const BLOCK_HEADER_BYTES: usize = 8 + 4 + TAG_BYTES;
-/// Behind the proof, by who connects: this connection is the one. The second byte tells TCP at once that the first got lost, and says nothing else.
+/// The bytes by which the node that connects confirms this connection, behind the proof. The second
+/// byte tells TCP at once that the first got lost, and says nothing else.
 pub const CONFIRMATION: [u8; 2] = [0xc0, 0x0f];
 /// The shortest blocks that a stream is cut into.
 pub const MIN_BLOCK_BYTES: u32 = 4 << 10;
-/// The longest.
+/// The longest blocks that a stream is cut into.
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
 
 const MAGIC: &[u8; 8] = b"polycp 2";
 const BY_CLIENT: &[u8; 8] = b"request ";
 const BY_SERVER: &[u8; 8] = b"accepted";
 
-/// The first words of who listens.
+/// The first words of the node that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// Random, new for every connection.
@@ -46,7 +47,7 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// As it travels.
+    /// The bytes of the greeting on the wire.
     pub fn encode(&self) -> [u8; GREETING_BYTES] {
         let mut bytes = [0; GREETING_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
@@ -54,43 +55,44 @@ impl Greeting {
         bytes
     }
 
-    /// `None` if who listens is something else.
+    /// Reads a greeting; `None` if something else than `polycast cp` listens.
     pub fn decode(bytes: &[u8; GREETING_BYTES]) -> Option<Greeting> {
         let (magic, nonce) = bytes.split_first_chunk::<8>()?;
         (magic == MAGIC).then_some(Greeting { nonce: *nonce.first_chunk()? })
     }
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Blocks from one on.
+    /// Blocks, from a given one on.
     Blocks,
-    /// Messages of the next one in a ring, to it and from it.
+    /// Messages to and from the next node in a ring.
     Ring,
-    /// From one below in the tree of a ring: what is over there.
+    /// Reports from a node below in the tree of a ring: how many segments are over there.
     Below,
 }
 
-/// The first words of who connects.
+/// The first words of the node that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What for.
+    /// The purpose of the connection.
     pub purpose: Purpose,
-    /// Who it is.
+    /// The number of the node that connects.
     pub node: u32,
-    /// The first block that it wants; of a ring, its number; from below, its [place in the ring](place_in_ring).
+    /// For blocks, the first one that the node wants; for a ring, the number of the ring; for
+    /// reports from below, the node's [place in the ring](place_in_ring).
     pub block: u64,
     /// Random, new for every connection.
     pub nonce: [u8; NONCE_BYTES],
 }
 
-/// A place, and the number of the ring, as a request from below has them.
+/// Packs a place and the number of the ring into one number, as a request from below has them.
 pub fn place_in_ring(place: u32, ring: u32) -> u64 {
     u64::from(place) << 32 | u64::from(ring)
 }
 
-/// The two again.
+/// The place and the number of the ring that [`place_in_ring`] packed.
 pub fn of_place_in_ring(block: u64) -> (u32, u32) {
     ((block >> 32) as u32, block as u32)
 }
@@ -109,7 +111,7 @@ impl Request {
         bytes
     }
 
-    /// As it travels, and the proof that the answer must begin with.
+    /// The bytes of the request on the wire, and the proof that the answer must begin with.
     pub fn encode(&self, greeting: &Greeting, key: &Key) -> ([u8; REQUEST_BYTES], [u8; PROOF_BYTES]) {
         let words = self.words();
         let mut bytes = [0; REQUEST_BYTES];
@@ -118,8 +120,8 @@ impl Request {
         (bytes, *key.proof(BY_SERVER, &[&greeting.nonce, &words]).as_bytes())
     }
 
-    /// What was asked, and the proof to answer with. `None` if who connects does not have the key, or did not see this
-    /// greeting.
+    /// Reads a request, and returns it with the proof to answer with. `None` if the node that
+    /// connects does not have the key, or did not see this greeting.
     pub fn decode(
         bytes: &[u8; REQUEST_BYTES],
         greeting: &Greeting,
@@ -147,19 +149,19 @@ impl Request {
     }
 }
 
-/// What stands in front of a block's bytes.
+/// The header in front of a block's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// Its number, from 0.
+    /// The block's number, from 0.
     pub block: u64,
-    /// How many bytes follow.
+    /// The number of bytes that follow.
     pub bytes: u32,
-    /// Of the block itself, made by the source.
+    /// The tag of the unpacked block, made by the source.
     pub tag: Tag,
 }
 
 impl BlockHeader {
-    /// As it travels.
+    /// The bytes of the header on the wire.
     pub fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         bytes[..8].copy_from_slice(&self.block.to_le_bytes());
@@ -168,7 +170,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// `None` for a length that no block has.
+    /// Reads a header; `None` for a length that no block has.
     pub fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Option<BlockHeader> {
         let length = u32::from_le_bytes(*bytes[8..].first_chunk()?);
         (1..=MAX_BLOCK_BYTES).contains(&length).then_some(BlockHeader {

@@ -23,8 +23,8 @@ pub(crate) fn port_of(host: usize) -> String {
     format!("p{host}")
 }
 
-/// How long a full queue takes to drain. It is the shortest retransmission time-out of TCP: a queue that is longer would
-/// make TCP send again what is only waiting.
+/// The time that a full queue takes to drain. It is the shortest retransmission time-out of TCP: a
+/// queue that is longer would make TCP send again what is only waiting.
 const QUEUE_TIME: Nanos = Nanos::from_micros(200_000);
 
 /// Bounds of a queue: that of a small and of a usual switch, per port.
@@ -92,7 +92,8 @@ fn port(text: &mut String, name: &str, switch: usize) {
     line(text, format_args!("link set dev {name} master sw{switch} up"));
 }
 
-/// Without duplicate address detection, before the end of which (1 to 2 s) an address cannot be used; we know all of them.
+/// Adds the link-local address without duplicate address detection, before the end of which (1 to 2
+/// s) an address cannot be used; all addresses of a lab are known.
 fn add_link_local(text: &mut String, address: Ipv4Addr, interface: &str) {
     line(text, format_args!("address add {}/64 dev {interface} nodad", link_local(address)));
 }

@@ -1,4 +1,4 @@
-//! How far a lab is to be believed.
+//! Calibration: how far a lab is to be believed.
 //!
 //! A token bucket that has rested gives its content away at once, so short transfers look faster than any wire; and
 //! all links of a lab are forwarded by the cores of one machine, so many fast links together look slower. Both are
@@ -26,14 +26,14 @@ pub fn wire_time(bytes: u64, rate: Rate) -> Duration {
     Duration::from_secs_f64(on_wire as f64 * 8.0 / rate.bits_per_second() as f64)
 }
 
-/// What to measure.
+/// The measurements to make.
 #[derive(Clone, Debug)]
 pub struct CalibrationOptions {
     /// Sizes of single transfers in bytes.
     pub sizes: Vec<u64>,
-    /// How often each of them.
+    /// The number of transfers of each size.
     pub repetitions: usize,
-    /// How long all links are loaded at once.
+    /// The time for which all links are loaded at once.
     pub load_time: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for CalibrationOptions {
     }
 }
 
-/// What a lab does without MPI.
+/// The results of measuring a lab without MPI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Number of hosts.
@@ -71,7 +71,7 @@ pub struct Transfer {
     pub min_us: f64,
     /// The longest time.
     pub max_us: f64,
-    /// What the wire alone would need.
+    /// The time that the wire alone would need, in microseconds.
     pub wire_us: f64,
     /// `median_us / wire_us`.
     pub ratio_to_wire: f64,
@@ -84,9 +84,9 @@ pub struct Transfer {
 pub struct Load {
     /// Flows at once.
     pub flows: usize,
-    /// What the links would carry together.
+    /// The rate that the links would carry together.
     pub expected_bits_per_second: u64,
-    /// What arrived, headers included.
+    /// The rate that arrived, headers included.
     pub achieved_bits_per_second: u64,
     /// `achieved / expected`.
     pub ratio: f64,
@@ -224,7 +224,7 @@ impl Probe {
         serde_json::from_slice(&output).map_err(|error| LabError::Probe(format!("answer of {host}: {error}")))
     }
 
-    /// Waits for the end and returns what it printed.
+    /// Waits for the end of the process and returns what the process printed.
     fn end(mut self) -> Result<Vec<u8>, LabError> {
         let Some(child) = self.child.take() else { return Ok(Vec::new()) };
         let output =

@@ -1,5 +1,5 @@
-//! Which rate of links this machine carries: the fastest of the usual ones at which it is the links, and not its cores,
-//! that are the limit.
+//! The rate of links that this machine carries: the fastest of the usual ones at which the links,
+//! and not its cores, are the limit.
 
 use std::time::Duration;
 
@@ -21,9 +21,10 @@ const LOAD_TIME: Duration = Duration::from_millis(700);
 /// The rate of a lab's links, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
-    /// What links get that have no rate in the topology.
+    /// The rate for links that have none in the topology.
     pub rate: Rate,
-    /// What each link got when all of them were loaded at once, with no limit but the machine.
+    /// The rate that each link got when all of them were loaded at once, with no limit but the
+    /// machine.
     pub most_bits_per_second: u64,
     /// Whether all links at once were carried at that rate.
     pub is_verified: bool,
@@ -53,7 +54,8 @@ impl LabSpec {
         Ok(carried)
     }
 
-    /// Whether there are links between hosts whose rate nobody says.
+    /// True if there are links between hosts for which neither the topology nor this specification
+    /// gives a rate.
     fn has_open_links(&self) -> Result<bool, LabError> {
         if self.rate.is_some() {
             return Ok(false);

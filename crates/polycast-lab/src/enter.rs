@@ -162,14 +162,15 @@ fn host_index_in(hosts: &str, name: &str) -> Option<usize> {
         .position(|line| line.is_some_and(|(address, host)| is_same_name(host, name) || address == name))
 }
 
-/// What a login over the network leaves of the environment. The rest would tell the far side things that are true
-/// here only (with `PMIX_HOSTNAME`, every daemon takes itself for the first one).
+/// True for a variable of the environment that a login over the network keeps. The rest would tell
+/// the far side things that are true here only (with `PMIX_HOSTNAME`, every daemon takes itself for
+/// the first one).
 fn survives_login(name: &OsStr) -> bool {
     let kept = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LD_LIBRARY_PATH", "TZ"];
     kept.iter().any(|kept| name == *kept) || name.as_bytes().starts_with(b"LC_")
 }
 
-/// Like sshd: the words become one line for the user's shell.
+/// The command that runs these words in the user's shell as one line, as sshd does.
 fn remote_shell(words: &[OsString], directory: &Path) -> Command {
     let shell = std::env::var_os("SHELL")
         .filter(|shell| Path::new(shell).is_file())

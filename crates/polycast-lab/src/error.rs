@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use polycast_core::topology::TopologyError;
 use polycast_core::units::ParseRateError;
 
-/// What can go wrong with a lab. Every message says what was expected, what was found and what to do.
+/// The errors of labs. Every message says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A value on a command line or in a lab specification.
@@ -12,9 +12,9 @@ pub enum LabError {
     Value {
         /// The option or key.
         key: &'static str,
-        /// What would have been right.
+        /// The values that would have been right.
         expected: String,
-        /// What stood there.
+        /// The value that was given.
         found: String,
     },
     /// The rate of the links.
@@ -38,19 +38,19 @@ pub enum LabError {
         tool: &'static str,
         /// The line of its batch.
         command: String,
-        /// What it said.
+        /// The tool's message.
         message: String,
-        /// What to do, if it is known; begins with a separator.
+        /// The remedy, if it is known; begins with a separator.
         hint: String,
     },
     /// The kernel refused a namespace or a mount.
     #[error("cannot {action}: {source}{hint}")]
     Kernel {
-        /// What was tried.
+        /// The attempt, as the message words it after "cannot".
         action: String,
-        /// What the kernel answered.
+        /// The kernel's answer.
         source: nix::Error,
-        /// What to do, if it is known; begins with a separator.
+        /// The remedy, if it is known; begins with a separator.
         hint: &'static str,
     },
     /// Another lab has this name.
@@ -88,11 +88,11 @@ pub enum LabError {
     /// A file or process.
     #[error("{action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempt.
         action: &'static str,
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's answer.
         source: io::Error,
     },
 }

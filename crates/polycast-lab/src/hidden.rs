@@ -1,4 +1,5 @@
-//! What the tool runs under hidden verbs. All of these change the process that calls them, which must have one thread.
+//! The hidden verbs of the tool. All of these change the process that calls them, which must have
+//! one thread.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -33,7 +33,7 @@ use crate::state::{Lifetime, Summary, forget, start_ticks};
 use crate::tools::Tools;
 use crate::{LabError, Plan, batch, offload, rules};
 
-/// What the keeper is to make: one line of JSON on its standard input.
+/// The order to the keeper for a lab: one line of JSON on its standard input.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     pub name: String,
@@ -45,7 +45,7 @@ pub(crate) struct Order {
     pub tool: PathBuf,
 }
 
-/// What the keeper answers: one line of JSON on its standard output.
+/// The keeper's answer: one line of JSON on its standard output.
 pub(crate) type Reply = Result<Summary, String>;
 
 /// The hosts file, the topology, the launch agent and the network namespaces in a lab's directory.
@@ -60,7 +60,8 @@ pub(crate) fn temporary_directory(directory: &Path) -> PathBuf {
     directory.join("tmp")
 }
 
-/// The file that stands for the network namespace of a host. Its index, since a name need not be a file name.
+/// The file that stands for the network namespace of a host; named by the host's index, since a
+/// name need not be a file name.
 pub(crate) fn network_file(directory: &Path, host: usize) -> PathBuf {
     directory.join(NETWORKS).join(host.to_string())
 }

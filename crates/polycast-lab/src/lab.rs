@@ -28,7 +28,7 @@ pub struct Lab {
     _lifeline: Option<ChildStdin>,
 }
 
-/// How long the kernel may take to end the processes of a lab.
+/// The longest time that the kernel may take to end the processes of a lab.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(30);
 
 impl Lab {
@@ -101,22 +101,22 @@ impl Lab {
         remove(&self.base, &self.summary)
     }
 
-    /// Its name.
+    /// The lab's name.
     pub fn name(&self) -> &str {
         &self.summary.name
     }
 
-    /// Its hosts, in the order of their addresses.
+    /// The lab's hosts, in the order of their addresses.
     pub fn hosts(&self) -> &[Host] {
         &self.summary.plan.hosts
     }
 
-    /// What its state file has.
+    /// The contents of the lab's state file.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// Its hosts, switches and links.
+    /// The lab's hosts, switches and links.
     pub fn plan(&self) -> &Plan {
         &self.summary.plan
     }
@@ -126,14 +126,14 @@ impl Lab {
         HOST_INTERFACE
     }
 
-    /// A file with its hosts, switches and links, as `Topology::parse` reads it; `None` if it has but one switch. It exists
-    /// inside of the lab only.
+    /// A file with the lab's hosts, switches and links, as `Topology::parse` reads it; `None` if
+    /// the lab has but one switch. The file exists inside of the lab only.
     pub fn topology_file(&self) -> Option<PathBuf> {
         (self.plan().switches.len() > 1).then(|| self.summary.directory.join(TOPOLOGY_FILE))
     }
 
-    /// A program that stands in for ssh (`AGENT [options] HOST command…`). It exists inside of the lab only, for an mpiexec
-    /// that was started by [`Lab::command_on`].
+    /// A program that stands in for ssh (`AGENT [options] HOST command…`). The file exists inside
+    /// of the lab only, for an mpiexec that was started by [`Lab::command_on`].
     pub fn agent(&self) -> PathBuf {
         self.summary.directory.join(AGENT)
     }
@@ -154,7 +154,8 @@ impl Lab {
         Ok(command)
     }
 
-    /// The same command, run on a host: program, arguments, environment and working directory are taken over.
+    /// The command that runs `command` on a host: program, arguments, environment and working
+    /// directory are taken over.
     pub fn on_host(&self, host: &str, command: &Command) -> Result<Command, LabError> {
         let mut moved = self.command_on(host, command.get_program())?;
         moved.args(command.get_args());
@@ -247,8 +248,8 @@ fn start_keeper(order: &Order) -> Result<(Summary, ChildStdin), LabError> {
     }
 }
 
-/// Ends a lab. Its name may be another one's by now: what that has is left alone, and that it has the name stays so while
-/// the lock is held.
+/// Ends a lab. Its name may belong to another lab by now: the files of that one are left alone.
+/// While the lock is held, the name cannot change hands.
 fn remove(base: &Path, lab: &Summary) -> Result<(), LabError> {
     end_keeper(lab)?;
     let _lock = lock(base)?;

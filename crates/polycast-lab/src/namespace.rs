@@ -95,8 +95,8 @@ pub(crate) fn new_network(file: &Path) -> Result<(), LabError> {
     bind(Path::new("/proc/self/ns/net"), file)
 }
 
-/// Turns IPv6 on for the interfaces that this process's network namespace will get; whether it is on then. A namespace may
-/// begin without it where the machine is set up so.
+/// Turns IPv6 on for the interfaces that this process's network namespace will get, and returns
+/// true if it is on then. A namespace may begin without IPv6 where the machine is set up so.
 pub(crate) fn enable_ipv6() -> bool {
     let disable = |interfaces: &str| format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6");
     for interfaces in ["all", "default"] {

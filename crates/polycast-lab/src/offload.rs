@@ -1,4 +1,4 @@
-//! What the ends of a link do with packets in rows, where packets are lost one by one.
+//! Offloads at the ends of a link: packets in rows, where packets are lost one by one.
 
 use std::os::fd::AsRawFd;
 

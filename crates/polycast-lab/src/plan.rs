@@ -13,15 +13,16 @@ pub const MAX_HOSTS: usize = 1_000;
 /// A host and the link that joins it to its switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name, inside the lab and for the lab's commands.
+    /// The host's name, inside the lab and for the lab's commands.
     pub name: String,
-    /// The address of its interface `e0`.
+    /// The address of the host's interface `e0`.
     pub address: Ipv4Addr,
-    /// Its switch, an index into [`Plan::switches`].
+    /// The host's switch, an index into [`Plan::switches`].
     pub switch: usize,
-    /// Rate of its link, in each direction.
+    /// Rate of the host's link, in each direction.
     pub rate_bits_per_second: Rate,
-    /// Whether the switch keeps UDP multicast from and to it, as one does that filters or has no querier.
+    /// True if the switch keeps UDP multicast from and to the host, as one does that filters or has
+    /// no querier.
     #[serde(default)]
     pub blocks_multicast: bool,
 }
@@ -36,7 +37,7 @@ impl Host {
 /// A switch and the link to the switch above it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// Its name in the topology file.
+    /// The switch's name in the topology file.
     pub name: String,
     /// The link upward; the root switch has none.
     pub uplink: Option<Uplink>,
@@ -123,7 +124,7 @@ impl Plan {
         })
     }
 
-    /// Its switches, hosts and links.
+    /// The switches, hosts and links as a topology.
     pub fn topology(&self) -> Topology {
         let link = |rate| Link { rate: Some(rate), latency: None };
         let switches = self.switches.iter().map(|switch| topology::Switch {
@@ -209,7 +210,8 @@ fn too_many_or_none(found: usize) -> LabError {
     LabError::Value { key: "hosts", expected: format!("1 to {MAX_HOSTS} hosts"), found: found.to_string() }
 }
 
-/// 10.77.0.1, 10.77.0.2, …; the last byte stays clear of network and broadcast addresses.
+/// The address of a host: 10.77.0.1, 10.77.0.2, …; the last byte stays clear of network and
+/// broadcast addresses.
 fn address_of(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, (index / 250) as u8, (index % 250 + 1) as u8)
 }

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// The port of all probes; a host has at most one that listens.
 const PORT: u16 = 7_707;
 
-/// How long a probe waits for its partner to come up.
+/// The time for which a probe waits for its partner to come up.
 const PARTNER_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a probe is to do: one JSON argument on its command line.
+/// The work of a probe: one JSON argument on its command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Task {
@@ -28,7 +28,7 @@ pub(crate) enum Task {
     Ring { to: Ipv4Addr, window: Window },
 }
 
-/// Sizes, and how often each.
+/// The sizes of transfers, and the number of transfers of each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Transfers {
     pub sizes: Vec<u64>,
@@ -45,10 +45,10 @@ pub(crate) struct Window {
     pub until: u64,
 }
 
-/// What [`Task::Send`] prints: nanoseconds for each repetition of each size.
+/// The output of [`Task::Send`]: nanoseconds for each repetition of each size.
 pub(crate) type OneWayTimes = Vec<Vec<u64>>;
 
-/// What [`Task::Ring`] prints: bytes that arrived in the window.
+/// The output of [`Task::Ring`]: bytes that arrived in the window.
 pub(crate) type Arrived = u64;
 
 /// Now, on the clock of all hosts, in nanoseconds.
@@ -111,7 +111,7 @@ fn ring(to: Ipv4Addr, window: Window) -> io::Result<Arrived> {
     Ok(arrived)
 }
 
-/// Bytes at a time: what a pipeline with large segments does.
+/// Bytes of one write: as a pipeline with large segments writes.
 const RING_WRITE_BYTES: usize = 64 << 10;
 
 fn keep_sending(to: Ipv4Addr, window: Window) -> io::Result<()> {
@@ -149,7 +149,7 @@ fn listen() -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// The partner, that comes soon after `from` if it comes at all.
+/// Waits for the connection of the partner, who comes soon after `from` if at all.
 fn accept(listener: &TcpListener, from: u64) -> io::Result<TcpStream> {
     let limit = from + PARTNER_LIMIT.as_nanos() as u64;
     loop {

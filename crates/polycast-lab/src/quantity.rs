@@ -13,13 +13,15 @@ pub fn parse_bucket_bytes(text: &str) -> Result<u32, LabError> {
     bytes.filter(|bytes| (MIN_BUCKET_BYTES..=MAX_BUCKET_BYTES).contains(bytes)).ok_or_else(error)
 }
 
-/// A bucket must hold one full Ethernet frame (1514 bytes), or the frame is never sent.
+/// The smallest bucket, in bytes: one full Ethernet frame (1514 bytes). A frame that is longer than
+/// the bucket is never sent.
 pub const MIN_BUCKET_BYTES: u32 = 1_514;
 
-/// More than any switch buffer; a larger bucket only hides the rate.
+/// The largest bucket, in bytes: more than any switch buffer; a larger one only hides the rate.
 pub const MAX_BUCKET_BYTES: u32 = 64 << 20;
 
-/// One frame and a little: an idle link then gives away the time of no more than one packet.
+/// The usual bucket, in bytes: one frame and a little. An idle link then gives away the time of no
+/// more than one packet.
 pub const DEFAULT_BUCKET_BYTES: u32 = 1_600;
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub(crate) fn of_fabric(plan: &Plan) -> Option<String> {
     (!chains.is_empty()).then(|| format!("table bridge polycast {{\n{chains}}}\n"))
 }
 
-/// Each link loses once in each direction: what comes from a host when it enters a switch, everything when it leaves one.
+/// The rules by which each link loses once in each direction: what comes from a host when it enters
+/// a switch, everything when it leaves one.
 fn loss(plan: &Plan) -> Option<String> {
     let lost = plan.loss_per_million;
     let at = |hook: &str, ports: &str| {
@@ -39,7 +40,8 @@ fn loss(plan: &Plan) -> Option<String> {
     (lost > 0).then(|| at("prerouting", "iifname \"p*\" ") + &at("postrouting", ""))
 }
 
-/// UDP only: membership reports, neighbour discovery and the like still pass, as they do where a switch filters.
+/// The rules that keep UDP multicast from and to hosts. Membership reports, neighbour discovery and
+/// the like still pass, as they do where a switch filters.
 fn blocked(plan: &Plan) -> Option<String> {
     let ports = plan.hosts.iter().enumerate().filter(|(_, host)| host.blocks_multicast);
     let ports: Vec<String> = ports.map(|(index, _)| format!("\"{}\"", port_of(index))).collect();

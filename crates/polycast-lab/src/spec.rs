@@ -67,7 +67,8 @@ impl LabSpec {
     }
 }
 
-/// The file must describe a tree: a lab does not take a spanning tree out of a graph.
+/// Reads a topology file, which must describe a tree: a lab does not take a spanning tree out of a
+/// graph.
 fn read_topology(file: &Path) -> Result<Topology, LabError> {
     let text = fs::read_to_string(file).map_err(at("read", file))?;
     Ok(Topology::parse(&text, &file.display().to_string(), Reading::default())?)

@@ -1,4 +1,4 @@
-//! What is known of labs outside of them: one file per lab.
+//! State files: what is known of labs outside of them, one file per lab.
 //!
 //! A state file belongs to a keeper that is alive if a process with its pid exists *and* was started when the file says:
 //! pids are used again.
@@ -14,30 +14,33 @@ use serde::{Deserialize, Serialize};
 use crate::error::at;
 use crate::{LabError, Plan};
 
-/// How long a lab lives.
+/// The lifetime of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
-    /// As long as the [`crate::Lab`] that made it, and not longer than its process, however that ends.
+    /// The lab lives as long as the [`crate::Lab`] that made it, and not longer than its process,
+    /// however that ends.
     Caller,
-    /// Until [`crate::Lab::down`].
+    /// The lab lives until [`crate::Lab::down`].
     UntilDown,
 }
 
 /// A lab as its state file has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// Its name.
+    /// The lab's name.
     pub name: String,
-    /// The process that keeps it alive.
+    /// The process that keeps the lab alive.
     pub keeper_pid: i32,
-    /// When that process started, in clock ticks after boot: tells it from a later one with the same pid.
+    /// The time when that process started, in clock ticks after boot: tells it from a later one
+    /// with the same pid.
     pub keeper_start_ticks: u64,
-    /// Whether it can be used; false while it is being made.
+    /// True if the lab can be used; false while it is being made.
     pub ready: bool,
-    /// How long it is meant to live.
+    /// The lifetime that the lab is made for.
     pub lifetime: Lifetime,
-    /// Its directory. Hosts file and network namespaces are seen there from inside the lab only.
+    /// The lab's directory. Hosts file and network namespaces are seen there from inside the lab
+    /// only.
     pub directory: PathBuf,
     /// Hosts, switches, links.
     pub plan: Plan,
@@ -46,7 +49,7 @@ pub struct Summary {
 /// The longest name of a lab.
 pub(crate) const MAX_NAME: usize = 64;
 
-/// Names become file names, so they are plain.
+/// Checks a lab's name, which becomes a file name and so must be plain.
 pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain) {
@@ -56,8 +59,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
     Err(LabError::Value { key: "name", expected, found: name.into() })
 }
 
-/// Where state files are: in the directory that the environment names, else in `/run/polycast/labs` for root, else under
-/// `XDG_RUNTIME_DIR`, unless it is somebody else's as after `su`, or in `/tmp/polycast-UID`.
+/// The directory of the state files: the one that the environment names, else `/run/polycast/labs`
+/// for root, else one under `XDG_RUNTIME_DIR`, unless that is somebody else's as after `su`, or
+/// under `/tmp/polycast-UID`.
 pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
     let uid = nix::unistd::geteuid();
     let named = std::env::var_os(variables::LAB_DIRECTORY).filter(|path| !path.is_empty());
@@ -82,7 +86,8 @@ fn make_directory(path: &Path) -> Result<(), LabError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("create", path))
 }
 
-/// In /tmp anybody could have made it before us, and who may write to it can replace what is in it.
+/// Makes a folder in /tmp, or checks that it is ours. Anybody could have made it before us, and who
+/// may write to it can replace what is in it.
 fn own_directory(path: PathBuf) -> Result<PathBuf, LabError> {
     make_directory(&path)?;
     let uid = nix::unistd::geteuid().as_raw();
@@ -161,7 +166,7 @@ impl Summary {
         Ok(names)
     }
 
-    /// Whether it is the same lab, and not only one of the same name.
+    /// True if `other` is the same lab, and not only one of the same name.
     pub(crate) fn has_keeper_of(&self, other: &Summary) -> bool {
         let keeper = |lab: &Summary| (lab.keeper_pid, lab.keeper_start_ticks);
         keeper(self) == keeper(other)
@@ -173,7 +178,7 @@ impl Summary {
     }
 }
 
-/// Removes what a lab leaves in the file system. What is not there is no error.
+/// Removes what a lab leaves in the file system. A file that is not there is no error.
 pub(crate) fn forget(base: &Path, name: &str) -> Result<(), LabError> {
     let directory = base.join(name);
     let file = Summary::file_in(base, name);
@@ -202,7 +207,8 @@ pub(crate) fn remove_drafts(base: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// When a process started, in clock ticks after boot; `None` if there is none or it only waits to be buried.
+/// The time when a process started, in clock ticks after boot; `None` if there is no such process
+/// or it only waits to be buried.
 pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is a name that may hold spaces and parentheses; fields are counted after its end.

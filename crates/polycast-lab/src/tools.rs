@@ -28,7 +28,7 @@ pub(crate) struct Tools {
     pub nft: Option<Tool>,
 }
 
-/// Where Debian keeps administrators' programs; a user's PATH lacks them.
+/// The directories of Debian's programs for administrators; a user's PATH lacks them.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 impl Tools {
@@ -143,12 +143,12 @@ pub(crate) fn own_tool() -> Result<PathBuf, LabError> {
     }
 }
 
-/// The file of this program. If it was replaced since, as by an upgrade, it is the one in its place.
+/// The file of this program. If that was replaced since, as by an upgrade, the one in its place.
 pub fn own_program() -> io::Result<PathBuf> {
     env::current_exe().map(in_its_place)
 }
 
-/// Linux names a file that is gone by the path that it had, and this behind it.
+/// The bytes that Linux adds to the path of a file that is gone.
 const GONE: &[u8] = b" (deleted)";
 
 fn in_its_place(path: PathBuf) -> PathBuf {

@@ -10,18 +10,18 @@ use polycast_sim::protocol::{
 
 const MILLI: u64 = 1_000_000;
 
-/// One line of the table.
+/// A line of the table.
 struct Case {
-    /// What may stand still.
+    /// The name of the messages that may stand still.
     what: &'static str,
     only: Option<Saying>,
     spec: &'static str,
     bytes: u64,
-    /// How much of it does.
+    /// The part of them that does.
     part: f64,
-    /// Of the datagrams on their way to a node.
+    /// The part of datagrams that is lost on the way to each node.
     loss: f64,
-    /// From one broadcast to the next.
+    /// The time from one broadcast to the next.
     period: Nanos,
     seeds: u64,
     broadcasts: usize,
@@ -41,7 +41,7 @@ const ANY: Case = Case {
     broadcasts: 6,
     last: 0,
 };
-/// Nothing is lost but the dones' packets.
+/// A case in which nothing is lost but the dones' packets.
 const DONE: Case =
     Case { what: "done", only: Some(Saying::Done), part: 0.01, loss: 0.0, broadcasts: 40, last: 30, ..ANY };
 const ARRIVED: Case = Case {

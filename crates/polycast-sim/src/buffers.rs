@@ -5,12 +5,13 @@ use polycast_core::schedule::{Action, Slice};
 /// Reduces element by element: `right = left ∘ right`.
 pub type Combine = fn(left: &[u8], right: &mut [u8]);
 
-/// What a rank hands in.
+/// The buffers that a rank hands in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// What the program sends.
+    /// The data that the program sends.
     pub input: Vec<u8>,
-    /// Where it wants its result; also its contribution, in a broadcast and under `MPI_IN_PLACE`.
+    /// The buffer for the result; also the rank's contribution, in a broadcast and under
+    /// `MPI_IN_PLACE`.
     pub output: Vec<u8>,
 }
 
@@ -26,7 +27,7 @@ impl Data {
         &mut self.0[slice.buffer as usize][slice.bytes.start as usize..slice.bytes.end as usize]
     }
 
-    /// Copies or combines.
+    /// Does a copy or combines, as `action` says.
     pub fn work(&mut self, action: &Action, combine: Combine) {
         let source = action.source().map(|source| self.at(source).to_vec());
         if let (Some(source), Some(target)) = (source, action.target()) {

@@ -1,8 +1,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What will happen when. Of what happens at the same time, that which was scheduled first comes first, so that every
-/// run is the same.
+/// Events in the order of their times. Of those at the same time the one that was scheduled first
+/// comes first, so that every run is the same.
 #[derive(Debug)]
 pub(crate) struct EventQueue<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,
@@ -32,18 +32,19 @@ impl<E> EventQueue<E> {
         self.schedule_from(0, at_ns, event);
     }
 
-    /// Of what happens at the same time, that with the lowest `from` comes first, in whatever order it was scheduled.
+    /// Schedules an event with a place among those at the same time: the one with the lowest `from`
+    /// comes first, in whatever order they were scheduled.
     pub fn schedule_from(&mut self, from: u32, at_ns: u64, event: E) {
         self.entries.push(Reverse(Entry { at_ns, from, number: self.scheduled, event }));
         self.scheduled += 1;
     }
 
-    /// When the next event is.
+    /// The time of the next event.
     pub fn soonest(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse(entry)| entry.at_ns)
     }
 
-    /// The next event and its time.
+    /// Takes the next event, with its time.
     pub fn next(&mut self) -> Option<(u64, E)> {
         self.entries.pop().map(|Reverse(entry)| (entry.at_ns, entry.event))
     }

@@ -1,6 +1,7 @@
 use polycast_core::units::Rate;
 
-/// One switch, or [several](crate::Schedules::paths), to which every rank's host is joined by a full-duplex link.
+/// A network of one switch, or [several](crate::Schedules::paths), to which every rank's host is
+/// joined by a full-duplex link.
 ///
 /// ```text
 ///   rank 0 ══╗   ╔══ rank 2      a message of m bytes occupies the sender's port for m * ns_per_byte, reaches the
@@ -15,24 +16,25 @@ use polycast_core::units::Rate;
 /// rank does nothing else. What arrives before its receive is posted is buffered without limit, and counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
-    /// From the sender's port to the receiver's port, in nanoseconds.
+    /// The time from the sender's port to the receiver's port, in nanoseconds.
     pub latency_ns: u64,
-    /// What a byte occupies a port for, in nanoseconds.
+    /// The time for which a byte occupies a port, in nanoseconds.
     pub ns_per_byte: f64,
     /// The payload of a full packet, at least 1.
     pub packet_bytes: u64,
-    /// What a packet needs on the wire beside its payload; an empty message is a packet, too.
+    /// The bytes that a packet needs on the wire beside its payload; an empty message is a packet,
+    /// too.
     pub frame_bytes: u64,
-    /// What a send costs the sending rank's processor, in nanoseconds.
+    /// The time that a send costs the sending rank's processor, in nanoseconds.
     pub send_overhead_ns: u64,
-    /// What a message costs the receiving rank's processor, in nanoseconds.
+    /// The time that a message costs the receiving rank's processor, in nanoseconds.
     pub receive_overhead_ns: u64,
-    /// What a byte that is copied or combined costs a rank's processor, in nanoseconds.
+    /// The time that a byte that is copied or combined costs a rank's processor, in nanoseconds.
     pub local_ns_per_byte: f64,
     /// Messages of at least this many bytes wait until their receive is posted: the sender asks, the receiver
     /// answers, `latency_ns` each. Smaller ones, or all with `None`, are sent eagerly.
     pub rendezvous_threshold: Option<u64>,
-    /// Through which ranks publish to others on their node.
+    /// The memory through which ranks publish to others on their node.
     pub shared: SharedMemory,
 }
 
@@ -40,16 +42,17 @@ pub struct Network {
 /// never the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedMemory {
-    /// Until one rank sees what another has written, in nanoseconds.
+    /// The time until one rank sees what another has written, in nanoseconds.
     pub latency_ns: u64,
-    /// What copying a byte costs a rank's processor, in nanoseconds.
+    /// The time that copying a byte costs a rank's processor, in nanoseconds.
     pub ns_per_byte: f64,
-    /// How many published steps of a lane it holds, at least 1. A further one waits until all readers are done with the oldest.
+    /// The number of published steps of a lane that the memory holds, at least 1. A further one
+    /// waits until all readers are done with the oldest.
     pub buffers: u32,
 }
 
 impl SharedMemory {
-    /// How long copying `bytes` in or out occupies the processor.
+    /// The time for which copying `bytes` in or out occupies the processor.
     pub(crate) fn copy_ns(&self, bytes: u64) -> u64 {
         (bytes as f64 * self.ns_per_byte).round() as u64
     }
@@ -72,7 +75,7 @@ impl Network {
         }
     }
 
-    /// The same over a link of this rate; of which none is known, as it is.
+    /// The network with links of this rate; unchanged if no rate is known.
     pub fn at(self, rate: Option<Rate>) -> Self {
         let ns_per_byte = rate.map_or(self.ns_per_byte, Rate::ns_per_byte);
         Network { ns_per_byte, ..self }
@@ -93,13 +96,13 @@ impl Network {
         }
     }
 
-    /// How long a message of `bytes` occupies a port.
+    /// The time for which a message of `bytes` occupies a port.
     pub fn occupancy_ns(&self, bytes: u64) -> u64 {
         let packets = bytes.div_ceil(self.packet_bytes).max(1);
         ((bytes + packets * self.frame_bytes) as f64 * self.ns_per_byte).round() as u64
     }
 
-    /// How long copying or combining `bytes` occupies the processor.
+    /// The time for which copying or combining `bytes` occupies the processor.
     pub(crate) fn local_ns(&self, bytes: u64) -> u64 {
         (bytes as f64 * self.local_ns_per_byte).round() as u64
     }

@@ -15,7 +15,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// From 0 to below 1.
+    /// Draws a number from 0 to below 1.
     pub fn unit(&mut self) -> f64 {
         (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -25,7 +25,7 @@ impl Random {
         probability > 0.0 && self.unit() < probability
     }
 
-    /// From 0 to below `end`; 0 if that is 0.
+    /// Draws a number from 0 to below `end`; 0 if that is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
     }
@@ -34,7 +34,7 @@ impl Random {
         least + self.below(most - least + 1)
     }
 
-    /// Each power of two is as likely as the next.
+    /// Draws a number in a range in which each power of two is as likely as the next.
     pub fn log_within(&mut self, least: f64, most: f64) -> f64 {
         least * (most / least).powf(self.unit())
     }

@@ -11,9 +11,9 @@ use crate::network::Network;
 /// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// From the first rank's start to the last rank's end.
+    /// The time from the first rank's start to the last rank's end.
     pub completion_ns: u64,
-    /// When each rank was done, in virtual time.
+    /// The time at which each rank was done, in virtual time.
     pub per_rank_ns: Vec<u64>,
     /// Messages over all ranks, signals included.
     pub messages: u64,
@@ -24,7 +24,8 @@ pub struct Outcome {
     pub delivered: Option<Vec<Vec<u8>>>,
 }
 
-/// Nothing happens any more, but some ranks are not done: the schedules are not correct.
+/// The error that nothing happens any more, but some ranks are not done: the schedules are not
+/// correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The ranks that are not done.
@@ -52,39 +53,41 @@ pub struct Schedules<S> {
 }
 
 impl<S: Schedule> Schedules<S> {
-    /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
+    /// Schedules whose ranks all start at 0, with the executor's usual limits; only sizes travel.
     pub fn new(network: Network, schedules: Vec<S>) -> Self {
         let starts_ns = vec![0; schedules.len()];
         let limits = Limits::default();
         Schedules { network, schedules, limits, starts_ns, data: None, is_by_rank: false, paths: None }
     }
 
-    /// Other limits for every rank's executor.
+    /// Sets other limits for every rank's executor.
     pub fn limits(self, limits: Limits) -> Self {
         Schedules { limits, ..self }
     }
 
-    /// When each rank calls the collective.
+    /// Sets the time at which each rank calls the collective.
     pub fn starts(self, starts_ns: Vec<u64>) -> Self {
         Schedules { starts_ns, ..self }
     }
 
-    /// Bytes travel: these are the ranks' buffers.
+    /// Lets bytes travel: those in the ranks' `buffers`.
     pub fn carry(self, buffers: Vec<Buffers>, combine: Combine) -> Self {
         Schedules { data: Some((buffers, combine)), ..self }
     }
 
-    /// Messages go these ways, and those of a host's ranks over its one link; else each rank has a host of its own, all on one switch.
+    /// Sends messages over these paths, and those of a host's ranks over its one link. Without them
+    /// each rank has a host of its own, all on one switch.
     pub fn paths(self, paths: Paths) -> Self {
         Schedules { paths: Some(paths), ..self }
     }
 
-    /// Of messages that reach a port at the same time that of the lowest rank is first, as in predictions, and not that which was sent first.
+    /// Orders messages that reach a port at the same time by their senders' ranks, as predictions
+    /// do, and not by the times at which they were sent.
     pub fn by_rank(self) -> Self {
         Schedules { is_by_rank: true, ..self }
     }
 
-    /// Runs it. The same simulation always has the same outcome.
+    /// Runs the schedules. The same simulation always has the same outcome.
     pub fn run(self) -> Result<Outcome, Stuck> {
         let combine = self.data.as_ref().map(|(_, combine)| *combine);
         let data = self.data.map(|(buffers, _)| {

@@ -30,23 +30,24 @@ pub enum Wrong {
     /// More steps than can be followed.
     #[error("expected at most {MAX_STEPS} steps of all ranks, which can be followed")]
     TooLong,
-    /// Some ranks are not done.
+    /// The error that some ranks are not done.
     #[error(transparent)]
     Stuck(#[from] Stuck),
-    /// This rank has something else than it should.
+    /// The error that this rank has something else than it should.
     #[error("rank {0} ends with wrong data")]
     Data(Rank),
 }
 
 impl Simulation {
-    /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
+    /// A simulation in which all ranks start at 0, with the executor's usual limits; only sizes
+    /// travel.
     pub fn new(network: Network, call: Call, algorithm: Algorithm) -> Self {
         let starts_ns = vec![0; call.ranks as usize];
         Simulation { network, call, algorithm, site: None, limits: Limits::default(), starts_ns, data: None }
     }
 
-    /// The ranks are here, which algorithms that know the network go by, and messages go over its links; else each is on a host of its own,
-    /// all on one switch.
+    /// Places the ranks at a site: algorithms that know the network go by it, and messages go over
+    /// its links. Without a site each rank is on a host of its own, all on one switch.
     ///
     /// # Panics
     /// When it runs, if the site has another number of ranks than the call.
@@ -55,26 +56,27 @@ impl Simulation {
         self
     }
 
-    /// Other limits for every rank's executor.
+    /// Sets other limits for every rank's executor.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// `rank` makes the call at this time.
+    /// Lets `rank` make the call at this time.
     pub fn start(mut self, rank: Rank, at_ns: u64) -> Self {
         self.starts_ns[rank.index()] = at_ns;
         self
     }
 
-    /// The root broadcasts `data` instead of just a number of bytes; its length replaces that of the call.
+    /// Lets the root broadcast `data` instead of just a number of bytes; its length replaces that
+    /// of the call.
     pub fn carry(mut self, data: Vec<u8>) -> Self {
         self.call.bytes.0 = data.len() as u64;
         self.data = Some(data);
         self
     }
 
-    /// Runs it. The same simulation always has the same outcome.
+    /// Runs the call. The same simulation always has the same outcome.
     pub fn run(self) -> Result<Outcome, Stuck> {
         let call = self.call;
         let mut planner = Planner::new(self.site.unwrap_or_else(|| Site::flat(call.ranks)));

@@ -17,7 +17,7 @@ use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_sim::{Network, Schedules, SharedMemory, Simulation};
 use proptest::prelude::*;
 
-/// What measuring the simulated network would give.
+/// The parameters that measuring the simulated network would give.
 fn parameters(network: &Network) -> Parameters {
     let latency = Curve::new(vec![Point::exact(1, network.latency_ns as f64)]);
     let gap = [1, 1 << 24].map(|bytes| Point::exact(bytes, network.ns_per_byte * bytes as f64));
@@ -88,7 +88,8 @@ fn follow_and_simulate(
     (followed.0, run.run().expect("a collective").completion_ns)
 }
 
-/// Those of which a message waits for others in one place at most: the prediction counts its longest wait, the simulation each after the other.
+/// The algorithms of which a message waits for others in one place at most: the prediction counts
+/// its longest wait, the simulation each after the other.
 fn waiting_once(collective: Collective, is_on_levels: bool) -> Vec<Algorithm> {
     if is_on_levels {
         let mut all = Registry::BUILT_IN.samples(collective);
@@ -106,7 +107,7 @@ fn waiting_once(collective: Collective, is_on_levels: bool) -> Vec<Algorithm> {
     all
 }
 
-/// Those on two levels, all by messages on a node.
+/// The algorithms on two levels, with messages on each node.
 fn by_messages(collective: Collective) -> Vec<Algorithm> {
     let mut texts: Vec<String> =
         Registry::BUILT_IN.samples(collective).iter().map(Algorithm::to_string).collect();

@@ -35,7 +35,8 @@ fn run(scenario: &Scenario) -> Outcome {
     })
 }
 
-/// From the first call to the last return. Not of the first broadcast, in which nodes that lose nothing do not know yet that others do.
+/// The times from the first call to the last return. The first broadcast is left out: in it nodes
+/// that lose nothing do not know yet that others do.
 fn times(outcome: &Outcome) -> impl Iterator<Item = Nanos> {
     outcome.broadcasts[1..].iter().map(|timing| timing.completion())
 }
@@ -116,7 +117,8 @@ fn an_arrived_that_stands_still_is_asked_for() {
     }
 }
 
-/// Its sender has left, and answers from what it has kept, in its next broadcast.
+/// A node that misses pushed data asks its sender, which has left: it answers in its next broadcast
+/// from what it has kept.
 #[test]
 fn what_is_pushed_and_stands_still_is_asked_for() {
     let count = |only: Option<Saying>| {

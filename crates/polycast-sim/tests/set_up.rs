@@ -7,14 +7,15 @@ const MILLI: u64 = 1_000_000;
 const GIGABIT: u64 = 1_000_000_000;
 /// A full datagram on Ethernet.
 const WIRE_BYTES: usize = 1558;
-/// What a switch keeps for one of its ports, and a kernel for a socket by default, in such datagrams: each takes 2304 of 425,984 bytes there.
+/// The datagrams that a switch keeps for one of its ports, and a kernel for a socket by default:
+/// each takes 2304 of 425,984 bytes there.
 const MAX_AT_PORT: usize = 170;
 const MAX_IN_SOCKET: usize = 184;
 /// A receiver may be away for so long, once in ten times that.
 const AWAY: u64 = MILLI;
-/// From the first node's begin of a round to the last one's.
+/// The time from the first node's begin of a round to the last one's.
 const SKEW: u64 = 2 * MILLI;
-/// So many receivers are looked at: all get the same datagrams.
+/// The number of receivers that are looked at: all get the same datagrams.
 const MAX_RECEIVERS: u32 = 48;
 
 #[derive(Clone, Copy)]
@@ -55,7 +56,7 @@ impl Random {
     }
 }
 
-/// What one receiver gets of datagrams that reach the switch at these times, in order: who of their senders is heard.
+/// The senders that one receiver hears, if datagrams reach the switch at these times, in order.
 fn receive(
     network: Network,
     sent: &[(u64, u32)],

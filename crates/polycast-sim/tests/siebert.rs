@@ -11,7 +11,8 @@ use polycast_sim::{Network, Simulation};
 /// What it takes beyond the wire belongs to each byte, too: in Figure 4 a fragment of 64 KiB is with its receiver after 0.0064 s.
 const SENDER_S: f64 = 0.0905;
 const BEYOND_S: f64 = 0.0125;
-/// What each message keeps its sender beside that: the root of Figure 4 takes 0.097 s for 16 of them.
+/// The time for which each message keeps its sender beyond that of its bytes: the root of Figure 4
+/// takes 0.097 s for 16 messages.
 const MESSAGE_S: f64 = (0.097 - SENDER_S) / 15.0;
 const MIB: u64 = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! Those who take by multicast: a ring of the source and all that hear it.
+//! The nodes that take by multicast: a ring of the source and all that hear it.
 //!
 //! ```text
 //!   ring 1   source ═══ a, b, c, d                 c stops
@@ -12,9 +12,9 @@ use polycast_units::Nanos;
 use super::{Fleet, SILENT, SOURCE, Standing, Trouble};
 use crate::segment::SEGMENTS_UNREAD;
 
-/// So often each tells how far it is.
+/// The interval at which each node tells how far it is.
 const TOLD: Nanos = Nanos(SILENT.0 / 4);
-/// A ring that breaks so often, or does not move for a while, is no way.
+/// Breaks of the ring after which all go on as a chain.
 const MAX_BREAKS: u32 = 3;
 /// A member that is behind the first one by this part of what may be unread holds all up, if it is so for a whole window.
 const HOLDS_UP: (u64, u64) = (3, 4);
@@ -26,7 +26,7 @@ pub struct Ring {
     pub number: u32,
     /// Empty: there is no ring any more.
     pub members: Vec<u32>,
-    /// What all of them have stands before it.
+    /// The first block that not all members have.
     pub first_block: u64,
 }
 
@@ -36,13 +36,14 @@ pub(super) struct Rings {
     number: u32,
     is_due: bool,
     breaks: u32,
-    /// A ring that broke: by then it is known who is gone.
+    /// The time at which a ring that broke is made again: by then it is known who is gone.
     again_at: Option<Nanos>,
     /// Blocks that the source may be ahead of who reads slowest.
     unread: u64,
-    /// Who is last, and since when it holds all up.
+    /// The member that is last, and since when it holds all up.
     last: Option<(u32, Nanos)>,
-    /// What all had together when somebody lacked what the source has, and since when it is no more.
+    /// The sum of the blocks that the members had when one of them lacked what the source has, and
+    /// since when the sum does not grow.
     still: Option<(u64, Nanos)>,
 }
 
@@ -57,8 +58,9 @@ impl Rings {
 }
 
 impl Fleet {
-    /// Those that are ready begin; those of them that hear the source by multicast take by it, if they are two or more. The source may be
-    /// ahead of who reads slowest by so many blocks.
+    /// Begins with the nodes that are ready. Those of them that hear the source by multicast take
+    /// by it, if they are two or more. The source may be ahead of the node that reads slowest by
+    /// `unread` blocks.
     pub fn begin_by_multicast(
         &mut self,
         order: &[u32],
@@ -80,7 +82,7 @@ impl Fleet {
         }
     }
 
-    /// The ring, when there is another one than before.
+    /// The ring, if it has changed since the last call.
     pub fn next_ring(&mut self, now: Nanos) -> Option<Ring> {
         if !std::mem::take(&mut self.rings.is_due) {
             return None;
@@ -99,7 +101,7 @@ impl Fleet {
         Some(Ring { number: self.rings.number, members, first_block })
     }
 
-    /// A node says that its ring of this number does not work.
+    /// Notes that a node says that its ring of this number does not work.
     pub fn ring_failed(&mut self, number: u32, now: Nanos) {
         if number == self.rings.number && self.rings.again_at.is_none() && !self.rings.members.is_empty() {
             self.rings.breaks += 1;
@@ -108,12 +110,13 @@ impl Fleet {
         }
     }
 
-    /// Some take by multicast.
+    /// True if some nodes take by multicast.
     pub fn is_ring(&self) -> bool {
         !self.rings.members.is_empty()
     }
 
-    /// As long as the others of a ring get on this one does: they would wait for it before long. Its words are on their way.
+    /// True if a node is in a ring whose others get on. Then it gets on, too, for they would wait
+    /// for it before long, and its words are on their way.
     pub(super) fn is_in_ring_that_moves(&self, node: u32, now: Nanos) -> bool {
         let moves = |other: &u32| *other != node && now - self.nodes[*other as usize].moved < TOLD;
         self.rings.members.contains(&node) && self.rings.members.iter().any(moves)
@@ -156,7 +159,7 @@ impl Fleet {
         }
     }
 
-    /// Those in the ring go on as a chain.
+    /// Lets the nodes in the ring go on as a chain.
     fn leave_ring(&mut self, now: Nanos) {
         let members = std::mem::take(&mut self.rings.members);
         let mut parent = SOURCE;

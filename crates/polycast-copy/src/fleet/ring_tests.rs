@@ -14,7 +14,7 @@ fn begun(others: u32, deaf: &[u32]) -> Fleet {
     fleet
 }
 
-/// What is ordered while all of them but `quiet` tell how far they are, and the source how far it has read.
+/// The rings and the orders that are given while nodes tell how far they are, as `have` says.
 fn run(
     fleet: &mut Fleet,
     (from_ms, to_ms): (u64, u64),

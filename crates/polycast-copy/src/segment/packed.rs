@@ -1,4 +1,5 @@
-//! The same segments where blocks travel compressed: how long one is is known to the source alone, until it says so.
+//! The segments of a stream whose blocks travel compressed. The length of such a segment is known
+//! to the source alone, until it says so.
 //!
 //! ```text
 //!   segment 0   lengths of 1 to 8                                          it has no blocks
@@ -14,11 +15,11 @@ use crate::key::{TAG_BYTES, Tag};
 
 const LENGTH_BYTES: usize = 4;
 
-/// See the module.
+/// The segments of a stream whose blocks travel compressed; see the module.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedSegments(Segments);
 
-/// What a segment holds.
+/// The contents of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     /// Segments with their lengths.
@@ -28,12 +29,12 @@ pub struct Packed {
 }
 
 impl PackedSegments {
-    /// Of the same blocks.
+    /// The blocks of `segments`, packed.
     pub fn new(segments: Segments) -> PackedSegments {
         PackedSegments(segments)
     }
 
-    /// How many.
+    /// Counts the segments, the first one without blocks included.
     pub fn count(&self) -> u64 {
         match self.0.count() {
             0 => 0,
@@ -41,7 +42,7 @@ impl PackedSegments {
         }
     }
 
-    /// Those of a segment; of the first, and behind the last, none.
+    /// The blocks of a segment: none for the first one, and none behind the last.
     pub fn blocks(&self, segment: u64) -> Range<u64> {
         segment
             .checked_sub(1)
@@ -61,17 +62,17 @@ impl PackedSegments {
         (told.end - told.start) as usize * LENGTH_BYTES + blocks * (LENGTH_BYTES + TAG_BYTES)
     }
 
-    /// Of the first one, which nobody says.
+    /// The length in bytes of the first segment, which nobody says.
     pub fn first_bytes(&self) -> usize {
         self.head_bytes(0)
     }
 
-    /// Of a segment whose blocks travel as so many bytes.
+    /// The length in bytes of a segment whose blocks travel as `blocks` bytes.
     pub fn bytes(&self, segment: u64, blocks: usize) -> usize {
         self.head_bytes(segment) + blocks
     }
 
-    /// How long a segment may be.
+    /// The lengths in bytes that a segment may have.
     fn possible_bytes(&self, segment: u64) -> std::ops::RangeInclusive<usize> {
         let (blocks, stream) = (self.blocks(segment), self.0.stream);
         let head = self.head_bytes(segment);
@@ -94,7 +95,7 @@ impl PackedSegments {
         bytes
     }
 
-    /// What came; `None` if it contradicts itself or the stream.
+    /// Reads a segment; `None` if it contradicts itself or the stream.
     pub fn decode(&self, segment: u64, bytes: &[u8]) -> Option<Packed> {
         let (told_by, numbers, stream) = (self.told_by(segment), self.blocks(segment), self.0.stream);
         let (head, _) = bytes.split_at_checked(self.head_bytes(segment))?;

@@ -9,16 +9,16 @@ use crate::buffers::Data;
 /// A rank with its processor.
 pub(crate) struct Host<S> {
     pub executor: Executor<S>,
-    /// When the processor has done what it has begun.
+    /// The time at which the processor has done what it has begun.
     pub processor_free_ns: u64,
     pub finished_ns: Option<u64>,
-    /// Per lane, how many receives have been posted; they are posted in order.
+    /// The number of receives that have been posted on each lane; they are posted in order.
     posted: Vec<u64>,
-    /// What came before its receive was posted.
+    /// The messages that came before their receive was posted.
     unexpected: HashMap<StepId, Message>,
     unexpected_bytes: u64,
     pub peak_unexpected_bytes: u64,
-    /// Where what has been posted is to go, if data is carried.
+    /// The places for the data of posted receives, if data is carried.
     pub targets: HashMap<StepId, Slice>,
     /// The rank's buffers, if data is carried.
     pub data: Option<Data>,
@@ -39,7 +39,7 @@ impl<S: Schedule> Host<S> {
         }
     }
 
-    /// Posts the receive of the lane's next step; what had come for it is handed out.
+    /// Posts the receive of the lane's next step, and returns the message if it had come already.
     pub fn post(&mut self, id: StepId, target: Slice) -> Option<Message> {
         if self.data.is_some() {
             self.targets.insert(id, target);
@@ -51,7 +51,7 @@ impl<S: Schedule> Host<S> {
         Some(message)
     }
 
-    /// Takes in what has arrived; hands it back if its receive has been posted.
+    /// Takes in a message that has arrived, and hands it back if its receive has been posted.
     pub fn arrive(&mut self, message: Message) -> Option<Message> {
         let id = message.receive;
         if id.index < self.posted[id.lane] {
@@ -63,7 +63,7 @@ impl<S: Schedule> Host<S> {
         None
     }
 
-    /// Occupies the processor; says when it is done.
+    /// Occupies the processor, and returns the time at which that is over.
     pub fn work(&mut self, now_ns: u64, duration_ns: u64) -> u64 {
         self.processor_free_ns = self.processor_free_ns.max(now_ns) + duration_ns;
         self.processor_free_ns

@@ -6,7 +6,7 @@ use crate::network::Network;
 /// Every direction of every link, each of which carries one message after the other.
 pub(crate) struct Links {
     paths: Paths,
-    /// By link and direction, once something has gone there.
+    /// The time at which each link is free, by link and direction; grows when a link is first used.
     free_ns: Vec<u64>,
 }
 
@@ -15,7 +15,7 @@ impl Links {
         Links { paths, free_ns: Vec::new() }
     }
 
-    /// What a message goes over, the last link first; nothing on one host.
+    /// The links that a message goes over, the last one first; none on one host.
     pub fn way(&self, from: Rank, to: Rank) -> Vec<Edge> {
         let mut way = self.paths.between(from, to);
         way.reverse();
@@ -27,7 +27,8 @@ impl Links {
         self.paths.port(rank, is_up)
     }
 
-    /// From when until when a message that has reached a link is on it. A link of which no rate is known has the network's.
+    /// Occupies a link for a message that has reached it, and returns the times at which that
+    /// begins and ends. A link of which no rate is known has the network's.
     pub fn occupy(&mut self, network: &Network, edge: Edge, bytes: u64, now_ns: u64) -> (u64, u64) {
         let index = 2 * edge.node + usize::from(edge.is_up);
         self.free_ns.resize(self.free_ns.len().max(index + 1), 0);

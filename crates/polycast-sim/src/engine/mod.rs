@@ -38,10 +38,10 @@ pub(crate) struct Message {
     is_question: bool,
     /// The links before it, the next one last.
     way: Vec<Edge>,
-    /// When its end is where its beginning is now.
+    /// The time at which the message's end is where its beginning is now.
     end_ns: u64,
     is_on_host: bool,
-    /// What it carries, if data is carried, once it has left.
+    /// The bytes that the message carries, if data is carried, once it has left.
     data: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Message {
         self.source.length()
     }
 
-    /// What it takes in the receiver's memory while it waits for its receive.
+    /// The bytes that the message takes in the receiver's memory while it waits for its receive.
     pub fn buffered_bytes(&self) -> u64 {
         if self.is_question { 0 } else { self.length() }
     }
@@ -71,7 +71,7 @@ pub(crate) enum Event {
     Taken(Rank, StepId),
     /// The processor has copied or combined.
     Worked(Rank, StepId, Action),
-    /// Of what is published and fetched.
+    /// An event of data that is published and fetched.
     Published(Published),
 }
 
@@ -86,12 +86,13 @@ pub(crate) struct Engine<S> {
     pub messages: u64,
     /// See [`crate::Schedules::by_rank`].
     pub is_by_rank: bool,
-    /// What combines data, if data is carried.
+    /// The function that combines data, if data is carried.
     combine: Option<Combine>,
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as its buffers if data is carried.
+    /// An engine in which rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as
+    /// its buffers if data is carried.
     pub fn new(
         network: Network,
         paths: Paths,
@@ -226,7 +227,7 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// A message and its receive have met.
+    /// Goes on with a message that has met its receive: a question is answered, data is taken.
     fn matched(&mut self, mut message: Message, now_ns: u64) {
         if message.is_question {
             message.is_question = false;

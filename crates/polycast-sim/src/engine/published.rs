@@ -20,25 +20,26 @@ use super::{Engine, Event};
 /// A lane of a rank.
 pub(crate) type LaneOf = (Rank, LaneIndex);
 
-/// What a lane publishes.
+/// The stream that a lane publishes.
 pub(crate) struct Writer {
     fabric: Fabric,
     readers: Vec<LaneOf>,
-    /// Where each published step ends in the stream of all.
+    /// The ends of the published steps in the stream.
     ends: Vec<u64>,
     /// The stream so far, if data is carried.
     data: Vec<u8>,
-    /// Waits for a free buffer.
+    /// A step that waits for a free buffer.
     waiting: Option<(StepId, Slice)>,
 }
 
-/// What a lane fetches.
+/// The state of a lane that fetches.
 pub(crate) struct Reader {
     writer: LaneOf,
     arrivals: Vec<Arrival>,
-    /// Waits for its data.
+    /// The fetch that waits for its data.
     waiting: Option<Fetch>,
-    /// It needs nothing before this byte of the stream any more, as far as the writer knows.
+    /// The byte of the stream before which the reader needs nothing any more, as far as the writer
+    /// knows.
     released: u64,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct Fetch {
     to: Slice,
 }
 
-/// What happens to published data.
+/// An event of published data.
 pub(crate) enum Published {
     /// All of a step has been copied to shared memory.
     CopiedIn(LaneOf, StepId, Slice),

@@ -5,8 +5,9 @@ use super::inbox::Inbox;
 use super::store::Store;
 use super::timeline::Timeline;
 
-/// One node's messages of one communicator, in memory. Only one is handed over at a time, so that its cost comes between it and
-/// the next one; what is sent stays in the buffer for the world to carry.
+/// The messages of one node and one communicator, in memory. Only one is handed over at a time, so
+/// that its cost comes between it and the next one. A message that the node sends stays in the
+/// buffer for the world to carry.
 pub(super) struct MemoryChannel<'a> {
     inbox: &'a mut Inbox,
     store: &'a mut Store,
@@ -16,14 +17,14 @@ pub(super) struct MemoryChannel<'a> {
     /// The lane that is looked at first.
     pub first_lane: usize,
     pub has_capacity: bool,
-    /// Whom a message has been sent to.
+    /// The peer that a message has been sent to.
     pub sent_to: Option<Peer>,
     /// The lane and the sender of the message that has been taken.
     pub taken: Option<(usize, u32)>,
 }
 
 impl<'a> MemoryChannel<'a> {
-    /// It has no capacity, and looks at all lanes in their order.
+    /// A channel without capacity for sending, which looks at all lanes in their order.
     pub fn new(
         inbox: &'a mut Inbox,
         store: &'a mut Store,

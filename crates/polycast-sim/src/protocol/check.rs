@@ -1,54 +1,54 @@
-//! What must hold at every step, whatever the network does.
+//! The rules that must hold at every step, whatever the network does.
 
 use fixedbitset::FixedBitSet;
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body};
 use polycast_protocol::{Endpoint, Fragmentation, Mismatch, Run};
 
-/// What a node may keep of broadcasts that it has not begun, per communicator.
+/// The most bytes that a node may keep of broadcasts that it has not begun, per communicator.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 
-/// What did not hold.
+/// A rule that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A byte that is neither the root's nor what stood there before.
     #[error("byte {at} of the buffer is {found:#04x}, which the root has not sent")]
     WrongByte {
-        /// Where in the message.
+        /// The byte's place in the message.
         at: usize,
-        /// What stands there.
+        /// The byte that stands there.
         found: u8,
     },
     /// Delivered twice, or taken back.
     #[error("byte {at} of the buffer changed after it had been delivered")]
     ChangedByte {
-        /// Where in the message.
+        /// The byte's place in the message.
         at: usize,
     },
     /// A node has returned without all of the data.
     #[error("finished, but byte {at} has not been delivered")]
     Incomplete {
-        /// Where in the message.
+        /// The byte's place in the message.
         at: usize,
     },
-    /// Nothing happens any more.
+    /// Nodes have not finished, and no event is left.
     #[error("nothing happens any more, but these nodes have not finished: {nodes:?}")]
     Stuck {
-        /// Those that have not finished.
+        /// The nodes that have not finished.
         nodes: Vec<u32>,
     },
-    /// It goes on and on.
+    /// The run goes on and on.
     #[error("not finished after {steps} steps")]
     Endless {
-        /// How many.
+        /// The number of steps.
         steps: u64,
     },
     /// A limit was passed.
     #[error("{found} {what}, expected at most {most}")]
     Memory {
-        /// Of what.
+        /// The thing that is limited.
         what: &'static str,
-        /// How much.
+        /// The amount that was found.
         found: usize,
         /// The limit.
         most: usize,
@@ -56,21 +56,21 @@ pub enum Violation {
     /// A fragment was asked for, or sent to the successor, for the second time, or without a reason.
     #[error("fragment {fragment} {what}")]
     Needless {
-        /// Which.
+        /// The fragment's number.
         fragment: u32,
-        /// What was needless.
+        /// The way in which the fragment was needless.
         what: &'static str,
     },
     /// A message that is sent once per broadcast was sent again.
     #[error("said {word} twice")]
     SaidTwice {
-        /// Which.
+        /// The message.
         word: &'static str,
     },
     /// A node has returned, and somebody still needs it.
     #[error("node {by} asks it for something after it has returned from broadcast {operation}")]
     NeededAgain {
-        /// Who asks.
+        /// The node that asks.
         by: u32,
         /// The broadcast.
         operation: u64,
@@ -81,7 +81,7 @@ pub enum Violation {
     /// After a broadcast some nodes were told to leave multicast, and some not.
     #[error("after broadcast {index} of its communicator it {} told to leave multicast, and another node {}", if *.is_told { "is" } else { "is not" }, if *.is_told { "is not" } else { "is" })]
     Disagreement {
-        /// Which of the communicator's broadcasts.
+        /// The place of the broadcast among the communicator's.
         index: usize,
         /// Whether this node was told.
         is_told: bool,
@@ -115,7 +115,7 @@ impl Buffer {
         self.before.extend_from_slice(&self.bytes);
     }
 
-    /// Since the last time, only complements have become right bytes.
+    /// Checks that since the last call only complements have become right bytes.
     pub fn check(&mut self, message: &[u8]) -> Result<(), Violation> {
         let all = || self.bytes.iter().zip(&self.before).zip(message);
         // Without a branch for each byte: after every step all bytes are looked at.
@@ -148,7 +148,7 @@ pub(super) struct Said {
     done: bool,
     end: bool,
     arrived: bool,
-    /// Ever.
+    /// True once the node has said in any broadcast that it is deaf: that may be said once only.
     deaf: bool,
 }
 
@@ -161,7 +161,7 @@ impl Said {
         (self.done, self.end, self.arrived) = (false, false, false);
     }
 
-    /// `has` says whether the node has a fragment.
+    /// Checks a message that the node sends. `has` says whether the node has a fragment.
     pub fn message(
         &mut self,
         bytes: &[u8],
@@ -207,8 +207,8 @@ impl Said {
     }
 }
 
-/// No message that needs an answer comes to a node that has ended its broadcast: its sender has everything, and a datagram that said so
-/// has overtaken it.
+/// Checks that no message that needs an answer comes to a node that has ended its broadcast, unless
+/// the sender has everything: then a datagram that said so has overtaken the message.
 pub(super) fn not_needed(
     bytes: &[u8],
     from: u32,
@@ -225,8 +225,8 @@ pub(super) fn not_needed(
     Ok(())
 }
 
-/// What a node keeps for later is limited: early datagrams, and one early message from each
-/// neighbour and from each receiver that was drawn.
+/// Checks the limits of what a node keeps for later: early datagrams, and one early message from
+/// each neighbour and from each receiver that was drawn.
 pub(super) fn memory(early_bytes: usize, kept: usize, nodes: u32) -> Result<(), Violation> {
     let bounded = |what, found, most| {
         if found > most { Err(Violation::Memory { what, found, most }) } else { Ok(()) }

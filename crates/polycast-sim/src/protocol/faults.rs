@@ -14,21 +14,21 @@ pub struct Faults {
     pub burst: Option<Burst>,
     /// Probability that a datagram is lost before anybody has it.
     pub uplink_loss: f64,
-    /// Datagrams of which it is known who misses them.
+    /// Datagrams that certain receivers miss.
     pub target: Option<Target>,
-    /// Multicast that ends, and perhaps begins again.
+    /// A time in which multicast does not work.
     pub dead: Option<Dead>,
     /// Probability that a receiver gets a datagram twice.
     pub duplicate: f64,
     /// Probability that a datagram arrives damaged: a bit flipped, or its end cut off.
     pub corrupt: f64,
-    /// From root to receiver. Datagrams overtake each other if it varies.
+    /// The time from root to receiver. Datagrams overtake each other if it varies.
     pub multicast_delay: Delay,
-    /// From a node to a neighbour. Messages of one pair never overtake each other.
+    /// The time from a node to a neighbour. Messages of one pair never overtake each other.
     pub message_delay: Delay,
     /// Connections that stand still.
     pub stalled: Option<Stalled>,
-    /// What the kernel keeps for a node that does not read; `None`: everything.
+    /// The bytes that the kernel keeps for a node that does not read; `None`: any number.
     pub receive_buffer_bytes: Option<usize>,
     /// Messages that a node can have under way; `None`: any number.
     pub messages_most: Option<u32>,
@@ -38,7 +38,7 @@ pub struct Faults {
     /// A request or fragments are under way until their receiver has a receive for them, and no node returns while a message of its own
     /// is: as with an MPI that sends nothing unasked but what is very short.
     pub asks_first: bool,
-    /// When the nodes call.
+    /// The times at which the nodes call.
     pub arrivals: Arrivals,
     /// Nodes that take their time.
     pub slow: Option<Slow>,
@@ -47,11 +47,11 @@ pub struct Faults {
     /// Per datagram that is multicast, the probability that somebody else sends one to the group, too: noise, of
     /// another job, with a wrong key, for another communicator, or an old one of ours again.
     pub hostile: f64,
-    /// What the protocol relies on is broken, to show that it is seen.
+    /// A break of what the protocol relies on, to show that it is seen.
     pub sabotage: Option<Sabotage>,
 }
 
-/// Gilbert and Elliott's channel: it is good or bad, and stays so for a while.
+/// Gilbert and Elliott's channel, which is good or bad, and stays so for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
     /// Probability, per datagram, that a good channel becomes bad.
@@ -62,12 +62,12 @@ pub struct Burst {
     pub loss: f64,
 }
 
-/// Which receivers miss which datagrams.
+/// Datagrams, and the receivers that miss them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Which of each broadcast.
+    /// The datagrams of each broadcast.
     pub which: Which,
-    /// The node that misses them; `None`: all do.
+    /// The node that misses the datagrams; `None`: all do.
     pub node: Option<u32>,
 }
 
@@ -78,36 +78,36 @@ pub enum Which {
     All,
     /// The first fragment.
     First,
-    /// What the root sends last: a fragment, the parity, or the end.
+    /// The last one that the root sends: a fragment, the parity, or the end.
     Last,
 }
 
-/// Nothing arrives by multicast.
+/// A time in which nothing arrives by multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead {
-    /// From this time,
+    /// The beginning of the time.
     pub from: Nanos,
-    /// up to this.
+    /// The end of the time.
     pub until: Nanos,
-    /// At this node, or at all.
+    /// The node at which nothing arrives; `None`: at all.
     pub node: Option<u32>,
 }
 
-/// `least`, and up to `jitter` more; now and then up to `straggle` more than that.
+/// A delay of `least`, and up to `jitter` more; now and then up to `straggle` more than that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delay {
-    /// The shortest.
+    /// The shortest delay.
     pub least: Nanos,
-    /// Uniform from 0 to this.
+    /// The most that a delay is longer, usually: uniform from 0 to this.
     pub jitter: Nanos,
-    /// How often one takes much longer.
+    /// The probability that a delay is much longer.
     pub straggler: f64,
-    /// How much longer at most.
+    /// The most that such a delay is longer beyond that.
     pub straggle: Nanos,
 }
 
 impl Delay {
-    /// Always the same.
+    /// A delay that is always the same.
     pub fn constant(least: Nanos) -> Delay {
         Delay { least, ..Delay::default() }
     }
@@ -124,29 +124,30 @@ impl Delay {
     }
 }
 
-/// A packet of a connection got lost, and lost again: its message comes so much later, and all behind it on that connection.
+/// Messages whose packet got lost, and lost again: such a message comes so much later, and all
+/// behind it on that connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stalled {
     /// Probability, per message.
     pub part: f64,
-    /// How much later.
+    /// The time by which such a message comes later.
     pub by: Nanos,
-    /// Messages that say this; `None`: all.
+    /// The messages that this happens to; `None`: all.
     pub only: Option<Saying>,
 }
 
-/// What a message between nodes says.
+/// The meaning of a message between nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saying {
-    /// Send me these.
+    /// "Send me these."
     Request,
-    /// Here they are.
+    /// "Here they are."
     Fragments,
-    /// Everything has been sent.
+    /// "Everything has been sent."
     End,
-    /// I have everything.
+    /// "I have everything."
     Done,
-    /// I have called.
+    /// "I have called."
     Arrived,
 }
 
@@ -163,42 +164,43 @@ impl Saying {
     }
 }
 
-/// When the nodes call. A node calls when it has returned from the call before, but not before the broadcast's turn,
-/// and then it may be late.
+/// The times at which the nodes call. A node calls when it has returned from the call before, but
+/// not before the broadcast's turn, and then it may be late.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrivals {
     /// Broadcast `i` has its turn at `i` times this.
     pub period: Nanos,
-    /// Who is late.
+    /// The nodes that are late.
     pub late: Late,
 }
 
-/// Who is late, and by how much.
+/// The nodes that are late, and the time by which they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Late {
-    /// Nobody.
+    /// No node.
     #[default]
     Nobody,
     /// Any node, at any call, with this probability, by up to this time.
     Sometimes(f64, Nanos),
-    /// This node, by this time.
+    /// The given node, by this time.
     Node(u32, Nanos),
-    /// One receiver, another one each time.
+    /// A receiver, another one each time, by this time.
     One(Nanos),
-    /// All receivers.
+    /// All receivers, by this time.
     Receivers(Nanos),
-    /// Everybody, by anything up to this time.
+    /// All nodes, each by anything up to this time.
     All(Nanos),
-    /// As the ranks of a job were, one call after the other, and again from the first; at least one, with a time for each node.
+    /// The nodes by the times of a job's ranks, one recorded call after the other, and again from
+    /// the first; at least one call, with a time for each node.
     Recorded(Arc<[RecordedCall]>),
 }
 
-/// When the ranks of a job called.
+/// The times at which the ranks of a job called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedCall {
-    /// Which of them was the root.
+    /// The rank that was the root.
     pub root: u32,
-    /// How long after the first one each called.
+    /// The time between the first rank's call and that of each.
     pub late: Vec<Nanos>,
 }
 
@@ -207,42 +209,43 @@ pub struct RecordedCall {
 pub struct Slow {
     /// Probability that a node is one.
     pub part: f64,
-    /// What each event costs it at most.
+    /// The most that each event costs such a node.
     pub most: Nanos,
 }
 
 /// A root that has a part of its message when it begins, and further ones at intervals: from a rank of its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trickle {
-    /// How many parts there are, at least 1.
+    /// The number of parts, at least 1.
     pub parts: u64,
-    /// From one to the next.
+    /// The time from one part to the next.
     pub every: Nanos,
 }
 
 impl Trickle {
-    /// Of so many bytes, so long after the beginning.
+    /// The number of bytes, of a message of `bytes`, that the root has at the time `since` after
+    /// its beginning; `u64::MAX` for all.
     pub(super) fn there_bytes(self, bytes: u64, since: Nanos) -> u64 {
         let parts = 1 + since.0 / self.every.0.max(1);
         if parts >= self.parts { u64::MAX } else { bytes / self.parts * parts }
     }
 }
 
-/// What the protocol relies on, broken.
+/// A way to break what the protocol relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// One message with fragments never arrives.
+    /// A message with fragments never arrives; one in a run.
     MessageLost,
-    /// One datagram is damaged after its tag has been found right.
+    /// Datagrams are damaged after their tags have been found right.
     DamageAccepted,
-    /// One node's buffer is scribbled on behind the protocol's back.
+    /// A node's buffer is scribbled on behind the protocol's back; once in a run.
     BufferTouched,
-    /// One request is delivered, but counted as if it had been sent twice.
+    /// A request is counted as if it had been sent twice; one in a run.
     RequestCountedTwice,
 }
 
 impl Faults {
-    /// A mixture: each fault is there or not, weak or strong.
+    /// Draws a mixture of faults: each is there or not, weak or strong.
     pub(super) fn draw(random: &mut Random, nodes: u32) -> Faults {
         let micros = |random: &mut Random, most| Nanos(random.log_within(100.0, most) as u64);
         let delay = |random: &mut Random| Delay {

@@ -11,8 +11,8 @@ pub(super) struct Message {
     pub id: Id,
 }
 
-/// What MPI keeps for one node and one communicator: messages of one sender in the order in which they were sent,
-/// lane by lane.
+/// The messages that MPI keeps for one node and one communicator: those of one sender in the order
+/// in which they were sent, lane by lane.
 ///
 /// A message that came too early is kept back until the next broadcast begins, and no further one of its sender and
 /// lane is read until then, as a job's driver does it.
@@ -27,8 +27,8 @@ struct Lane {
     early: Vec<Message>,
 }
 
-/// To the successor, to the predecessor, to the root: a job's driver gives each a tag of its own, so that one may overtake
-/// the other even between the same two nodes.
+/// The number of lanes: to the successor, to the predecessor, to the root. A job's driver gives
+/// each a tag of its own, so that one may overtake the other even between the same two nodes.
 pub(super) const LANES: usize = 3;
 
 /// The lane of a message to this node.
@@ -43,16 +43,17 @@ pub(super) fn lane(to: Peer) -> usize {
 /// Receives on one lane.
 #[derive(Debug, Default)]
 pub(super) struct Receives {
-    /// How many have been posted for a neighbour, or hold a message of it that has not been taken.
+    /// The number of receives that are posted for a neighbour, or hold a message of it that has not
+    /// been taken.
     pub count: usize,
-    /// Whom the free ones are for.
+    /// The senders that the free receives are for.
     free: Vec<u32>,
-    /// Senders of messages for which there is none, and whether they are held up.
+    /// The senders of messages that have no receive, and whether such a sender is held up.
     waiting: Vec<(u32, bool)>,
 }
 
 impl Receives {
-    /// True if the sender of a message had waited for it.
+    /// Posts a receive; true if the sender of a message had waited for it.
     pub fn post(&mut self, from: u32) -> bool {
         match self.waiting.iter().position(|(sender, _)| *sender == from) {
             Some(at) => self.waiting.remove(at).1,
@@ -63,7 +64,8 @@ impl Receives {
         }
     }
 
-    /// Whether this message lets its sender go: there is one for it, or it `is_short`.
+    /// Takes in a message; true if it lets its sender go: there is a receive for it, or it
+    /// `is_short`.
     pub fn arrive(&mut self, from: u32, is_short: bool) -> bool {
         match self.free.iter().position(|sender| *sender == from) {
             Some(at) => {
@@ -83,7 +85,7 @@ impl Inbox {
         self.lanes[lane].unread.push_back(message);
     }
 
-    /// The next message that may be read.
+    /// Takes the next message that may be read.
     pub fn next(&mut self, first_lane: usize) -> Option<(usize, Message)> {
         (0..LANES).map(|i| (first_lane + i) % LANES).find_map(|index| {
             let lane = &mut self.lanes[index];
@@ -94,12 +96,12 @@ impl Inbox {
         })
     }
 
-    /// It belongs to a later broadcast.
+    /// Keeps back a message that belongs to a later broadcast.
     pub fn keep(&mut self, lane: usize, message: Message) {
         self.lanes[lane].early.push(message);
     }
 
-    /// A broadcast begins: what was early is tried again, first.
+    /// Begins a broadcast: messages that were early are tried again, first.
     pub fn begin(&mut self) {
         for lane in &mut self.lanes {
             for message in lane.early.drain(..).rev() {
@@ -108,7 +110,7 @@ impl Inbox {
         }
     }
 
-    /// Messages that were read and kept back.
+    /// Counts the messages that were read and kept back.
     pub fn kept(&self) -> usize {
         self.lanes.iter().map(|lane| lane.early.len()).sum()
     }

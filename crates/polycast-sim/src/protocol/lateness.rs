@@ -5,7 +5,7 @@ use super::random::Random;
 use super::scenario::Scenario;
 
 impl Late {
-    /// How late `node` is for its call number `turn`.
+    /// The time by which `node` is late for its call number `turn`.
     pub(super) fn lateness(
         &self,
         scenario: &Scenario,
@@ -38,7 +38,7 @@ impl Late {
     }
 }
 
-/// The same receiver for all nodes.
+/// Draws the receiver that is late in a turn; the same one at all nodes.
 fn drawn(scenario: &Scenario, root: u32, turn: usize) -> u32 {
     let mut random = Random::new(scenario.seed.wrapping_add(turn as u64));
     (root + random.within(1, u64::from(scenario.nodes) - 1) as u32) % scenario.nodes

@@ -1,4 +1,4 @@
-//! What becomes of what nodes send.
+//! The way of datagrams and messages from node to node, and what happens to them there.
 
 use polycast_core::units::Nanos;
 use polycast_protocol::wire::{Header, Kind, open, seal};
@@ -10,13 +10,13 @@ use super::random::Random;
 use super::store::{Id, JOB, key};
 use super::world::{Event, Step, World};
 
-/// So many old datagrams are remembered by those who send them again.
+/// The number of old datagrams that strangers keep in order to send them again.
 const MAX_CAPTURED: usize = 8;
 pub(super) const FRAGMENTS_KIND: u8 = 1;
 pub(super) const REQUEST_KIND: u8 = 3;
 
 impl World<'_> {
-    /// A batch of datagrams goes out through the root's port.
+    /// Sends a batch of datagrams out through the root's port.
     pub fn multicast(&mut self, root: u32, communicator: usize, batch: &[u8], datagram_bytes: usize) {
         let started = self.now + self.scenario.hardware.send_overhead;
         for datagram in batch.chunks(datagram_bytes) {
@@ -40,7 +40,8 @@ impl World<'_> {
         }
     }
 
-    /// When the port begins to send it.
+    /// Occupies a node's port from `started` on, or when it is free, and returns the time at which
+    /// it begins to send.
     fn leave(&mut self, node: u32, started: Nanos, bytes: usize) -> Nanos {
         let node = &mut self.nodes[node as usize];
         let leaves = node.outgoing_free.max(started);
@@ -59,7 +60,8 @@ impl World<'_> {
         hardware.send_buffer_bytes.map_or(Nanos(0), |bytes| outgoing_free - buffered(bytes))
     }
 
-    /// Whether it is the first or the last of its broadcast: both, if there is only one.
+    /// Tells if a datagram is the first of its broadcast, and if it is the last: both, if there is
+    /// only one.
     fn place(&mut self, communicator: usize, root: u32, id: Id) -> [bool; 2] {
         let Some(active) = self.nodes[root as usize].ends[communicator].active else { return [false; 2] };
         let (Ok((header, _)), _) = self.store.open(id) else { return [false; 2] };
@@ -71,7 +73,7 @@ impl World<'_> {
         [header.kind == Kind::Data && header.fragment == 0, is_last]
     }
 
-    /// One receiver's copy, or copies.
+    /// Carries a datagram to one receiver, which gets one copy, two or none.
     fn carry(&mut self, receiver: u32, id: Id, [is_first, is_last]: [bool; 2], leaves: Nanos) {
         let faults = &self.scenario.faults;
         let is_target = faults.target.is_some_and(|target| {
@@ -123,7 +125,7 @@ impl World<'_> {
         damaged
     }
 
-    /// Somebody else may send something to the group, at any time up to a second later.
+    /// Lets somebody else send something to the group, perhaps, at any time up to a second later.
     fn hostility(&mut self, datagram: &[u8], leaves: Nanos) {
         if self.random.chance(0.1) {
             if self.captured.len() == MAX_CAPTURED {
@@ -148,7 +150,7 @@ impl World<'_> {
         self.store.release(id);
     }
 
-    /// A message between nodes.
+    /// Sends a message from a node to another one.
     pub fn send(&mut self, from: u32, to: Peer, communicator: usize, message: &[u8]) -> Step {
         let lane = lane(to);
         let to = self.peer(from, to);
@@ -221,7 +223,7 @@ impl World<'_> {
         }
     }
 
-    /// A node posts one receive more.
+    /// Posts one receive more at a node.
     pub fn post(&mut self, node: u32, communicator: usize, lane: usize, from: u32) {
         if self.scenario.faults.asks_first
             && self.nodes[node as usize].ends[communicator].receives[lane].post(from)
@@ -230,7 +232,7 @@ impl World<'_> {
         }
     }
 
-    /// A node posts receives until it has so many for a neighbour.
+    /// Posts receives at a node until it has `count` of them for a neighbour.
     pub fn post_all(&mut self, node: u32, communicator: usize, from: Peer, count: usize) {
         let lane = 1 - lane(from);
         let before = &mut self.nodes[node as usize].ends[communicator].receives[lane].count;
@@ -246,7 +248,7 @@ impl World<'_> {
         is_due
     }
 
-    /// A message is not under way any more: its sender has room for another one.
+    /// Notes that a message is not under way any more: its sender has room for another one.
     pub fn sent(&mut self, from: u32, communicator: usize) {
         self.nodes[from as usize].ends[communicator].sending -= 1;
         if self.scenario.faults.messages_most.is_some() || self.scenario.faults.asks_first {

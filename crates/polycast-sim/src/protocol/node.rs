@@ -14,32 +14,32 @@ pub(super) struct Node {
     pub socket: Socket,
     pub ends: Vec<End>,
     pub threads: Vec<Thread>,
-    /// When the processor has done what it has begun.
+    /// The time at which the processor has done what it has begun.
     pub busy_until: Nanos,
-    /// When the node looks for work without anything coming in.
+    /// The time at which the node looks for work without anything coming in.
     pub wake_at: Option<Nanos>,
     pub outgoing_free: Nanos,
-    /// For messages, where queues are fair.
+    /// The time at which the port is free for messages, where queues are fair.
     pub messages_free: Nanos,
     pub incoming_free: Nanos,
-    /// What each event costs beyond the hardware's overhead, at most.
+    /// The most that each event costs beyond the hardware's overhead.
     pub slowness: Nanos,
     /// Messages, by sender and communicator, that came while the process was between two calls.
     pub unreceived: Vec<(u32, usize)>,
-    /// Its multicast channel is in a bad time.
+    /// True if the node's multicast channel is in a bad time.
     pub is_bad_channel: bool,
 }
 
-/// The kernel's buffer.
+/// The kernel's buffer of datagrams that have not been read.
 #[derive(Default)]
 pub(super) struct Socket {
     queue: VecDeque<Id>,
     bytes: usize,
 }
 
-/// How far a thread of the program has come.
+/// A thread of the program.
 pub(super) struct Thread {
-    /// How many of its calls have returned.
+    /// The number of the thread's calls that have returned.
     pub returned: usize,
     pub is_calling: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct End {
     pub active: Option<Active>,
     /// Messages that the node has sent and that are under way.
     pub sending: u32,
-    /// When the last message to each lane arrives: the next one does not before that.
+    /// The time at which the last message on each lane arrives: the next one does not before that.
     pub last_arrival: [Nanos; LANES],
 }
 
@@ -67,12 +67,12 @@ pub(super) struct Active {
     pub is_root: bool,
     pub began: Nanos,
     pub cut: Fragmentation,
-    /// Fragments that had been repaired when it began.
+    /// The number of fragments that had been repaired or restored when the call began.
     pub repaired_before: u64,
 }
 
 impl Socket {
-    /// False if there is no room.
+    /// Takes in a datagram; false if there is no room.
     pub fn arrive(&mut self, id: Id, bytes: usize, most: Option<usize>) -> bool {
         let has_room = most.is_none_or(|most| self.bytes + bytes <= most);
         if has_room {
@@ -116,7 +116,7 @@ impl End {
         }
     }
 
-    /// What the endpoint may read or write now: nothing, unless a broadcast is in progress.
+    /// The data that the endpoint may read or write now: none, unless a broadcast is in progress.
     pub fn data<'a>(active: Option<&Active>, buffer: &'a mut Buffer, message: &'a [u8]) -> Data<'a> {
         match active {
             None => Data::Source(&[]),
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// A process looks at the network only while it is in a call.
+    /// True if the process is in a call: only then does it look at the network.
     pub fn is_calling(&self) -> bool {
         self.threads.iter().any(|thread| thread.is_calling)
     }

@@ -6,15 +6,15 @@ use super::totals::Totals;
 /// A run in which everything held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What happened.
+    /// The counts of what happened.
     pub totals: Totals,
     /// Each broadcast, communicator by communicator.
     pub broadcasts: Vec<Timing>,
-    /// How long it took in virtual time.
+    /// The run's length in virtual time.
     pub took: Nanos,
 }
 
-/// When a broadcast began and ended.
+/// The times at which a broadcast began and ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// The earliest call.
@@ -31,14 +31,15 @@ pub struct Timing {
     pub returned: Vec<Nanos>,
     /// Fragments that multicast did not bring, over all nodes.
     pub repaired: u64,
-    /// Whether the nodes have been told to leave multicast, in it or before; the same on all.
+    /// True if the nodes have been told to leave multicast, in this broadcast or before; the same
+    /// on all.
     pub is_told_to_leave: Option<bool>,
     calls: u32,
     returns: u32,
 }
 
 impl Timing {
-    /// From the first call to the last return.
+    /// The time from the first call to the last return.
     pub fn completion(&self) -> Nanos {
         self.last_return - self.first_call
     }
@@ -71,14 +72,14 @@ impl Timing {
     }
 }
 
-/// Something did not hold.
+/// A rule that did not hold, with time and place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at {at}, node {node}: {violation}")]
 pub struct Failure {
-    /// In virtual time.
+    /// The time, in virtual time.
     pub at: Nanos,
-    /// Where.
+    /// The node at which it did not hold.
     pub node: u32,
-    /// What.
+    /// The rule.
     pub violation: Violation,
 }

@@ -10,25 +10,26 @@ use super::scaling::{Cluster, Completion, Scaling};
 /// A curve that a figure's source tells: its name, the bytes of a message, and microseconds by number of nodes.
 pub type PublishedCurve = (&'static str, u64, &'static [(u32, f64)]);
 
-/// One published figure.
+/// A published figure of multicast broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
     /// `s0.` and the number in Siebert 2006, `s3.` and that in Hoefler et al. 2007.
     pub number: &'static str,
-    /// What it shows.
+    /// The figure's title.
     pub title: &'static str,
     /// Message sizes.
     pub bytes: &'static [u64],
     /// Numbers of nodes.
     pub nodes: &'static [u32],
-    /// What stands over what.
+    /// The quantities on the figure's axes.
     pub shows: Shows,
-    /// What the paper says of it in numbers: the algorithm, the size, and times in µs over what [`Shows`] names.
+    /// The numbers that the paper tells of the figure: the algorithm, the size, and times in µs
+    /// over what [`Shows`] names.
     pub told: &'static [PublishedCurve],
     is_infiniband: bool,
 }
 
-/// What a figure shows.
+/// The quantity that a figure shows, and the one it is shown over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// Over the number of nodes, the mean time of a receiver.
@@ -37,7 +38,7 @@ pub enum Shows {
     Completion,
     /// Over the number of nodes, the time of the node that is 1 after the root.
     Second,
-    /// Over the number of nodes, the time of the one before the root.
+    /// Over the number of nodes, the time of the node before the root.
     Last,
     /// Over the receivers, the time of each.
     EachNode,
@@ -71,7 +72,7 @@ const HOEFLER: Published = Published {
     is_infiniband: true,
 };
 
-/// Those that there are.
+/// All published figures.
 pub static TOLD: [Published; 6] = [
     SIEBERT,
     Published {
@@ -107,9 +108,9 @@ pub static TOLD: [Published; 6] = [
 
 /// The published algorithm: all fragments at once, and again from node to node.
 const TWO_STAGES: &str = "multicast-push:sync=none";
-/// What it was held against.
+/// The algorithm that the published one was held against.
 const TREE: &str = "binomial";
-/// A broadcast of so many fragments, over all nodes, takes about a second.
+/// The number of fragments, over all nodes, whose broadcasts take about a second to simulate.
 const FRAGMENTS: u64 = 400_000;
 
 impl Published {
@@ -133,7 +134,7 @@ impl Published {
 }
 
 impl Shows {
-    /// The values of a point, with what they stand over.
+    /// The values of a point, each with its place on the x axis.
     pub fn of(self, completion: &Completion) -> Vec<(f64, f64)> {
         let each = &completion.of_nodes.each_us;
         let one = |us: f64| vec![(f64::from(completion.nodes), us)];

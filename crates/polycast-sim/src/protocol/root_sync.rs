@@ -6,43 +6,44 @@ use super::outcome::{Failure, Timing};
 use super::scenario::{Broadcast, Communicator, Hardware, Scenario};
 use super::simulator::Simulator;
 
-/// What it is worth that the root waits for receivers: some of them late, and small receive buffers.
+/// A study of what it is worth that the root waits for receivers, if some of them are late and
+/// receive buffers are small.
 #[derive(Clone, Debug)]
 pub struct RootSyncTrial {
-    /// One process on each.
+    /// The number of nodes, with one process on each.
     pub nodes: u32,
     /// Length of the message.
     pub bytes: u64,
-    /// What the kernel keeps for a receiver that has not called.
+    /// The bytes that the kernel keeps for a receiver that has not called.
     pub receive_buffer_bytes: usize,
-    /// How many broadcasts, one after the other, on one communicator.
+    /// The number of broadcasts, one after the other, on one communicator.
     pub broadcasts: u32,
-    /// For everything that is drawn.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 
 /// The result of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RootSyncResult {
-    /// From the first call to the last return: the median.
+    /// The median time from the first call to the last return, in microseconds.
     pub completion_us: f64,
-    /// From the last call to the last return, on average: what the broadcast itself takes, since nobody can return with
-    /// all others before the last one has called.
+    /// The mean time from the last call to the last return, in microseconds: what the broadcast
+    /// itself takes, since nobody can return with all others before the last one has called.
     pub after_last_call_us: f64,
     /// Fragments that multicast did not bring, per broadcast and receiver.
     pub repaired: f64,
 }
 
-/// Long enough that most broadcasts are over when the next one begins, where nobody is later than a few milliseconds; see
-/// [`Simulator::run_apart`].
+/// The time between the turns of two broadcasts: long enough that most are over when the next one
+/// begins, where nobody is later than a few milliseconds; see [`Simulator::run_apart`].
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 const LATENCY: Nanos = Nanos::from_micros(25);
 
 impl RootSyncTrial {
-    /// Of the first broadcasts, from which the root learns, none counts.
+    /// The number of first broadcasts that do not count, because the root still learns from them.
     const LEARNING: usize = 20;
 
-    /// One way to wait, under one way to arrive.
+    /// Runs the study with one way to wait, under one way to arrive.
     pub fn run(&self, form: Form, sync: RootSync, late: &Late) -> Result<RootSyncResult, Failure> {
         let latest = match late {
             Late::Recorded(calls) => calls.iter().flat_map(|call| &call.late).max().copied(),

@@ -11,29 +11,30 @@ use super::simulator::Simulator;
 use crate::network::Network;
 use crate::simulation::Simulation;
 
-/// How the time of a broadcast grows with the number of nodes: multicast with losses, beside a tree without.
+/// A study of how the time of a broadcast grows with the number of nodes: multicast with losses,
+/// beside a tree without.
 #[derive(Clone, Debug)]
 pub struct Scaling {
     /// Length of the message.
     pub bytes: u64,
     /// Probability that one receiver misses one datagram.
     pub loss: f64,
-    /// How many are measured for each form and number of nodes.
+    /// The number of broadcasts that are measured for each form and number of nodes.
     pub broadcasts: u32,
-    /// For the losses.
+    /// The seed of the losses.
     pub seed: u64,
-    /// On which cluster.
+    /// The cluster that is simulated.
     pub cluster: Cluster,
 }
 
 /// Nodes on one switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cluster {
-    /// Their processors and ports.
+    /// The nodes' processors and ports.
     pub hardware: Hardware,
-    /// From port to port.
+    /// The time from port to port.
     pub latency: Nanos,
-    /// What a packet leaves for a fragment.
+    /// The bytes that a packet leaves for a fragment.
     pub payload_bytes: u32,
 }
 
@@ -58,12 +59,12 @@ impl Cluster {
         Cluster::ethernet(0.8, Nanos(3_000), Nanos(8_000))
     }
 
-    /// The same of 25 Gb/s: o = 2 µs, L = 6 µs.
+    /// Ethernet of 25 Gb/s, as [`Cluster::ten_gigabit`] else: o = 2 µs, L = 6 µs.
     pub fn twenty_five_gigabit() -> Cluster {
         Cluster::ethernet(0.32, Nanos(2_000), Nanos(6_000))
     }
 
-    /// The same of 100 Gb/s: o = 1.5 µs, L = 4 µs.
+    /// Ethernet of 100 Gb/s, as [`Cluster::ten_gigabit`] else: o = 1.5 µs, L = 4 µs.
     pub fn hundred_gigabit() -> Cluster {
         Cluster::ethernet(0.08, Nanos(1_500), Nanos(4_000))
     }
@@ -78,7 +79,7 @@ impl Cluster {
         Cluster { hardware, latency, ..Cluster::gigabit() }
     }
 
-    /// The same for schedules of messages, of which nothing is lost.
+    /// The network of this cluster for schedules of messages, of which nothing is lost.
     pub fn network(&self) -> Network {
         let hardware = self.hardware;
         Network {
@@ -93,47 +94,49 @@ impl Cluster {
     }
 }
 
-/// Completion, from the call of all to the last node's return, over many broadcasts.
+/// The completion of broadcasts, from the call of all to the last node's return, over many of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    /// `multicast-push`, `binomial`.
+    /// The algorithm's name, such as `multicast-push` or `binomial`.
     pub algorithm: String,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// Half of the broadcasts took no longer.
+    /// The median, in microseconds.
     pub median_us: f64,
-    /// On average.
+    /// The mean, in microseconds.
     pub mean_us: f64,
-    /// Half of the 95 % confidence interval around the mean.
+    /// Half of the 95 % confidence interval around the mean, in microseconds.
     pub interval_us: f64,
-    /// One of a hundred took longer.
+    /// The 99th percentile, in microseconds: a hundredth of the broadcasts took longer.
     pub percentile_99_us: f64,
-    /// How many were measured.
+    /// The number of broadcasts that were measured.
     pub broadcasts: usize,
-    /// The same of single nodes.
+    /// The times of single nodes.
     pub of_nodes: OfNodes,
 }
 
-/// From the call of all to the return of single nodes, the root left out of all but `each_us`; means over all broadcasts.
+/// The times from the call of all to the return of single nodes, the root left out of all but
+/// `each_us`; means over all broadcasts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfNodes {
-    /// Of the node that returned first.
+    /// The time of the node that returned first, in microseconds.
     pub least_us: f64,
-    /// Half of the nodes took no longer.
+    /// The median of the nodes' times, in microseconds.
     pub median_us: f64,
-    /// Of the node that returned last.
+    /// The time of the node that returned last, in microseconds.
     pub most_us: f64,
-    /// Of each node, from the root, which is the first, on.
+    /// The time of each node, from the root on, which is the first; in microseconds.
     pub each_us: Vec<f64>,
 }
 
-/// Long enough that most broadcasts are over, with all their repairs, when the next one begins; see [`Simulator::run_apart`].
+/// The time between the calls of two broadcasts: long enough that most are over, with all their
+/// repairs, when the next one begins; see [`Simulator::run_apart`].
 const PERIOD: Nanos = Nanos::from_micros(50_000);
-/// A run's share.
+/// The number of broadcasts that one run simulates.
 const BROADCASTS_AT_ONCE: u32 = 25;
 
 impl Scaling {
-    /// A multicast broadcast with losses.
+    /// Measures a multicast broadcast with losses.
     pub fn multicast(&self, spec: Multicast, nodes: u32) -> Result<Completion, Failure> {
         let runs = (0..self.broadcasts.div_ceil(BROADCASTS_AT_ONCE)).into_par_iter();
         let run = |run: u32| {
@@ -171,7 +174,7 @@ impl Scaling {
         }
     }
 
-    /// A tree over a network of the same parameters that loses nothing.
+    /// Measures a tree over a network of the same parameters that loses nothing.
     pub fn tree(&self, algorithm: Algorithm, nodes: u32) -> Completion {
         let call = Call::broadcast(nodes, Rank(0), Bytes(self.bytes));
         let outcome = Simulation::new(self.cluster.network(), call, algorithm).run();
@@ -184,7 +187,8 @@ impl Scaling {
 }
 
 impl Completion {
-    /// `took_us`: each broadcast's nodes.
+    /// The completion of broadcasts that took each node `took_us`; the outer list has the
+    /// broadcasts.
     fn of(algorithm: String, nodes: u32, mut took_us: Vec<Vec<f64>>) -> Completion {
         let each_us = (0..nodes as usize).map(|node| mean(took_us.iter().map(|broadcast| broadcast[node])));
         let each_us = each_us.collect();

@@ -5,46 +5,47 @@ use polycast_protocol::{Form, Multicast, RootSync};
 use super::faults::Faults;
 use super::random::Random;
 
-/// What is run: nodes, what they broadcast, on what, and what goes wrong.
+/// A run: nodes, their broadcasts, the hardware, and what goes wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// For everything that is drawn while it runs.
+    /// The seed of everything that is drawn while the scenario runs.
     pub seed: u64,
-    /// At least 2.
+    /// The number of nodes, at least 2.
     pub nodes: u32,
     /// Payload of a full datagram.
     pub payload_bytes: u32,
     /// Datagrams that a root hands over at once.
     pub batch_datagrams: u32,
-    /// To what the roots pace themselves.
+    /// The rate to which the roots pace themselves; `None`: they do not.
     pub bits_per_second: Option<u64>,
     /// Communicators of all nodes, which share a group, a key and each node's socket.
     pub communicators: Vec<Communicator>,
-    /// A node serves its communicators at the same time, as with one thread each; else one call after the other.
+    /// True if a node serves its communicators at the same time, as with one thread each; else one
+    /// call after the other.
     pub is_concurrent: bool,
-    /// What things cost if nothing goes wrong.
+    /// The costs of the hardware if nothing goes wrong.
     pub hardware: Hardware,
-    /// What goes wrong.
+    /// The faults: what goes wrong.
     pub faults: Faults,
 }
 
-/// One communicator's life.
+/// The broadcasts of one communicator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Communicator {
-    /// The number of its first broadcast.
+    /// The number of the communicator's first broadcast.
     pub first_operation: u64,
-    /// In this order on all nodes.
+    /// The broadcasts, in this order on all nodes.
     pub broadcasts: Vec<Broadcast>,
 }
 
-/// One call of all nodes.
+/// A broadcast: one call of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcast {
-    /// How.
+    /// The form of multicast.
     pub spec: Multicast,
-    /// By which node.
+    /// The node that is the root.
     pub root: u32,
-    /// How much, at least 1.
+    /// The length of the message, at least 1.
     pub bytes: u64,
 }
 
@@ -52,26 +53,27 @@ pub struct Broadcast {
 /// node is joined by a full-duplex link, as in [`Network`](crate::Network).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hardware {
-    /// What it costs a processor to hand over a message or a batch of datagrams (o).
+    /// The time that a processor needs to hand over a message or a batch of datagrams (o).
     pub send_overhead: Nanos,
-    /// What it costs a processor to take a message or a datagram (o).
+    /// The time that a processor needs to take a message or a datagram (o).
     pub receive_overhead: Nanos,
-    /// What a byte occupies a port for (G).
+    /// The time for which a byte occupies a port (G).
     pub ns_per_byte: f64,
-    /// What a packet needs on the wire beside its payload.
+    /// The bytes that a packet needs on the wire beside its payload.
     pub frame_bytes: u64,
     /// The payload of a full packet: longer messages are several.
     pub packet_bytes: usize,
-    /// How many bytes may wait at a node's own port before a root holds its datagrams back; `None`: any number.
+    /// The bytes that may wait at a node's own port before a root holds its datagrams back; `None`:
+    /// any number.
     pub send_buffer_bytes: Option<u64>,
-    /// Messages do not wait for datagrams at their node's own port: fair queues.
+    /// True if messages do not wait for datagrams at their node's own port: fair queues.
     pub is_fair: bool,
 }
 
 impl Hardware {
-    /// Of the order of a cluster on gigabit Ethernet: 8 ns per byte; 5 µs of processor time for each message, batch or
-    /// datagram; packets of 1472 bytes, with 66 bytes of headers, checksum and gap around each. Delays come from
-    /// [`Faults`].
+    /// Hardware of the order of a cluster on gigabit Ethernet: 8 ns per byte; 5 µs of processor
+    /// time for each message, batch or datagram; packets of 1472 bytes, with 66 bytes of headers,
+    /// checksum and gap around each. Delays come from [`Faults`].
     pub fn gigabit() -> Hardware {
         Hardware {
             send_overhead: Nanos(5_000),
@@ -84,8 +86,9 @@ impl Hardware {
         }
     }
 
-    /// The same on Fast Ethernet, of the order of the cluster that ipmc was measured on (Siebert 2006, §4.2): 80 ns per byte, and processors
-    /// a fifth as fast.
+    /// Hardware on Fast Ethernet, of the order of the cluster that ipmc was measured on (Siebert
+    /// 2006, §4.2): 80 ns per byte, and processors a fifth as fast as those of
+    /// [`Hardware::gigabit`].
     pub fn fast_ethernet() -> Hardware {
         Hardware {
             send_overhead: Nanos(25_000),
@@ -96,7 +99,8 @@ impl Hardware {
         }
     }
 
-    /// Of the order of InfiniBand of 2006 (Hoefler et al. 2007, §4): 1 ns per byte, half a microsecond of processor time, packets of 2 KiB.
+    /// Hardware of the order of InfiniBand of 2006 (Hoefler et al. 2007, §4): 1 ns per byte, half a
+    /// microsecond of processor time, packets of 2 KiB.
     pub fn infiniband() -> Hardware {
         Hardware {
             send_overhead: Nanos(500),
@@ -107,24 +111,25 @@ impl Hardware {
         }
     }
 
-    /// How long a frame of `bytes` occupies a port.
+    /// The time for which a frame of `bytes` occupies a port.
     pub(super) fn occupancy(&self, bytes: usize) -> Nanos {
         let packets = bytes.div_ceil(self.packet_bytes.max(1)) as u64;
         Nanos(((bytes as u64 + packets * self.frame_bytes) as f64 * self.ns_per_byte) as u64)
     }
 }
 
-/// Nodes times fragments, over all broadcasts of a run that was drawn: what it costs.
+/// The most that a drawn run may cost: nodes times fragments, over all its broadcasts.
 const MAX_WORK: u64 = 2000;
 
 impl Scenario {
-    /// What of its message the root of a broadcast has so long after its beginning; `None`: all.
+    /// The bytes of its message that the root of a broadcast has at the time `since` after its
+    /// beginning; `None`: all.
     pub(super) fn there_bytes(&self, Broadcast { spec, bytes, .. }: Broadcast, since: Nanos) -> Option<u64> {
         let trickle = self.faults.trickle.filter(|_| spec.form == Form::Pull)?;
         Some(trickle.there_bytes(bytes, since))
     }
 
-    /// One communicator on hardware and a network of no cost and no faults.
+    /// A scenario of one communicator, on hardware and a network of no cost and no faults.
     ///
     /// # Panics
     /// If a broadcast is no multicast, as `multicast-pull:sync=none`.
@@ -177,7 +182,7 @@ impl Scenario {
         scenario
     }
 
-    /// Per thread of a node, its calls in order: communicator and broadcast.
+    /// The calls of each thread of a node, in order: communicator and broadcast.
     pub(super) fn threads(&self) -> Vec<Vec<(usize, usize)>> {
         let calls = |(index, communicator): (usize, &Communicator)| -> Vec<(usize, usize)> {
             (0..communicator.broadcasts.len()).map(|broadcast| (index, broadcast)).collect()

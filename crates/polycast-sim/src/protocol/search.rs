@@ -8,26 +8,26 @@ use super::scenario::Scenario;
 use super::simulator::Simulator;
 use super::totals::Totals;
 
-/// Runs many seeds on all processors.
+/// A search for failures that runs many seeds on all processors.
 pub struct Search {
     /// The first seed.
     pub first_seed: u64,
-    /// How many.
+    /// The number of seeds.
     pub seeds: u64,
-    /// Nodes of a run: at least and at most.
+    /// The least and the most nodes of a run.
     pub nodes: RangeInclusive<u32>,
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Of the runs in which everything held.
+    /// The totals of the runs in which everything held.
     pub totals: Totals,
-    /// Seeds of the others.
+    /// The seeds of the runs that failed.
     pub failures: Vec<u64>,
 }
 
-/// A processor's share at once: long enough that its memory is used again.
+/// The number of seeds that a processor takes at once: enough that its memory is used again.
 const SEEDS_AT_ONCE: u64 = 64;
 
 impl Search {

@@ -29,22 +29,23 @@ impl Default for Simulator {
     }
 }
 
-/// So that what is drawn while a scenario runs is not what it was drawn from.
+/// A change to the seed of a run, so that what is drawn while a scenario runs is not what the
+/// scenario was drawn from.
 const RUN: u64 = 0x5ca1_ab1e;
 
 impl Simulator {
-    /// Every step is checked.
+    /// A simulator that checks every step.
     pub fn new() -> Simulator {
         Simulator::default()
     }
 
-    /// Only each node's result is checked: for measuring with thousands of nodes. Nodes then do things in the order of a
-    /// job's driver, not in any order.
+    /// A simulator that checks only each node's result: for measuring with thousands of nodes.
+    /// Nodes then do things in the order of a job's driver, not in any order.
     pub fn for_measuring() -> Simulator {
         Simulator { is_watched: false, ..Simulator::default() }
     }
 
-    /// Runs it. The same scenario always has the same outcome.
+    /// Runs a scenario. The same scenario always has the same outcome.
     ///
     /// # Panics
     /// If the scenario cannot be run: fewer than 2 nodes, a root that is no node, an empty message, more than 255 communicators.
@@ -94,7 +95,8 @@ impl Simulator {
         world.run()
     }
 
-    /// Runs it so that each broadcast is over, at all nodes, when the next one begins: with a longer period where need be.
+    /// Runs a scenario so that each broadcast is over, at all nodes, when the next one begins: with
+    /// a longer period where need be.
     pub fn run_apart(&mut self, mut scenario: Scenario) -> Result<Outcome, Failure> {
         loop {
             let outcome = self.run(&scenario)?;
@@ -106,7 +108,7 @@ impl Simulator {
         }
     }
 
-    /// Runs it, and says what happened, a line for each event.
+    /// Runs a scenario, and says what happened, a line for each event.
     pub fn narrate(&mut self, scenario: &Scenario) -> (Result<Outcome, Failure>, String) {
         self.timeline = Timeline(Some(String::new()));
         let result = self.run(scenario);

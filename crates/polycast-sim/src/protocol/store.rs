@@ -12,7 +12,8 @@ pub(super) fn key() -> Key {
     Key::from_bytes([0x5a; KEY_BYTES])
 }
 
-/// What is under way, so that a multicast datagram exists once and its memory is used again.
+/// The datagrams and messages under way. A multicast datagram exists once, and memory is used
+/// again.
 pub(super) struct Store {
     entries: Vec<Entry>,
     free: Vec<Id>,
@@ -22,7 +23,8 @@ pub(super) struct Store {
 struct Entry {
     bytes: Vec<u8>,
     copies: u32,
-    /// What [`wire::open`] says: for the same bytes always the same, so it is asked once.
+    /// The result of [`wire::open`], which is asked once: it always says the same for the same
+    /// bytes.
     opened: Option<Result<Header, Reject>>,
     is_genuine: bool,
 }
@@ -36,7 +38,7 @@ impl Store {
         &self.key
     }
 
-    /// Nothing is under way any more.
+    /// Forgets all that is under way, and keeps the memory.
     pub fn clear(&mut self) {
         self.free.clear();
         self.free.extend((0..self.entries.len() as Id).rev());
@@ -55,13 +57,13 @@ impl Store {
         id
     }
 
-    /// One copy more.
+    /// Counts one copy more of an entry.
     pub fn copy(&mut self, id: Id) -> Id {
         self.entries[id as usize].copies += 1;
         id
     }
 
-    /// One copy less.
+    /// Counts one copy less of an entry, which is free after its last.
     pub fn release(&mut self, id: Id) {
         let entry = &mut self.entries[id as usize];
         entry.copies -= 1;

@@ -1,6 +1,6 @@
 use std::ops::AddAssign;
 
-/// What happened, over all nodes, and over all runs if there are several.
+/// Counts of what happened, over all nodes, and over all runs if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Runs.
@@ -9,7 +9,7 @@ pub struct Totals {
     pub broadcasts: u64,
     /// Datagrams multicast.
     pub datagrams: u64,
-    /// Their bytes.
+    /// The bytes of these datagrams.
     pub datagram_bytes: u64,
     /// Copies of datagrams that did not get through: lost, damaged, or without room in a receive buffer.
     pub lost: u64,
@@ -25,16 +25,16 @@ pub struct Totals {
     pub requests: u64,
     /// Requests by multicast.
     pub urgent_requests: u64,
-    /// Fragments multicast in answer to those.
+    /// Fragments multicast in answer to such requests.
     pub answers: u64,
     /// Messages between nodes.
     pub messages: u64,
-    /// Their bytes.
+    /// The bytes of these messages.
     pub message_bytes: u64,
 }
 
 impl Totals {
-    /// Name and value of each, for reports.
+    /// The name and the value of each count, for reports.
     pub fn named(&self) -> [(&'static str, u64); 14] {
         [
             ("runs", self.runs),

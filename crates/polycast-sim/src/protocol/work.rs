@@ -1,4 +1,4 @@
-//! What a node does while it is in a call.
+//! The work of a node while it is in a call.
 
 use std::borrow::Cow;
 
@@ -20,11 +20,11 @@ enum Task {
     Action,
 }
 
-/// As in a job's driver.
+/// The order in which a job's driver looks for work.
 const USUAL_ORDER: [Task; 3] = [Task::Datagram, Task::Message, Task::Action];
 
 impl World<'_> {
-    /// A node does what there is to do, one thing after the other as its processor allows.
+    /// Lets a node do what there is to do, one thing after the other as its processor allows.
     pub fn work(&mut self, index: u32) -> Step {
         loop {
             let node = &self.nodes[index as usize];
@@ -49,7 +49,7 @@ impl World<'_> {
         self.sleep(index)
     }
 
-    /// One thing of this kind, if there is one, and what it cost.
+    /// Does one thing of this kind, if there is one, and returns the processor time that it cost.
     fn attempt(&mut self, index: u32, task: Task) -> Result<Option<Nanos>, (u32, Violation)> {
         let hardware = self.scenario.hardware;
         if task == Task::Datagram {
@@ -177,7 +177,8 @@ impl World<'_> {
         }
     }
 
-    /// Nothing is left to do: until something comes in, or until a time that an endpoint names.
+    /// Lets a node with nothing left to do sleep until something comes in, or until a time that an
+    /// endpoint names.
     fn sleep(&mut self, index: u32) -> Step {
         for communicator in 0..self.scenario.communicators.len() {
             if self.scenario.faults.asks_first {

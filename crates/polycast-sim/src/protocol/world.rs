@@ -1,4 +1,4 @@
-//! One run: what happens when.
+//! One run of a scenario: its nodes, its network and its events.
 //!
 //! ```text
 //!             ┌────────────── node ──────────────┐
@@ -47,10 +47,11 @@ pub(super) enum Event {
     Wake { node: u32 },
 }
 
-/// What did not hold, and at which node.
+/// The result of a step: the rule that did not hold, and the node at which it did not.
 pub(super) type Step = Result<(), (u32, Violation)>;
 
-/// What a root broadcasts, which is there from the first call to the last return: all together may be more than fits.
+/// The message that a root broadcasts. Its bytes are kept only from the first call to the last
+/// return: all together may be more than fits.
 pub(super) struct Content {
     pub drawn_from: Random,
     pub bytes: Vec<u8>,
@@ -68,7 +69,7 @@ impl Content {
 pub(super) struct World<'a> {
     pub scenario: &'a Scenario,
     pub threads: Vec<Vec<(usize, usize)>>,
-    /// What each root broadcasts.
+    /// The messages that the roots broadcast, by communicator and broadcast.
     pub messages: Vec<Vec<Content>>,
     pub nodes: Vec<Node>,
     pub now: Nanos,
@@ -78,16 +79,17 @@ pub(super) struct World<'a> {
     pub totals: Totals,
     pub timings: Vec<Vec<Timing>>,
     pub timeline: &'a mut Timeline,
-    /// Each step is checked, not only each result.
+    /// True if each step is checked, not only each result.
     pub is_watched: bool,
-    /// Old datagrams, for those who send them again.
+    /// Old datagrams, for strangers who send them again.
     pub captured: Vec<Vec<u8>>,
     pub has_sabotaged: bool,
     pub out: Vec<u8>,
     pub scratch: Vec<u8>,
 }
 
-/// Far more steps than any run needs: for each fragment and node, and for a node that is slow or asked often.
+/// The steps after which a run counts as endless, besides those for each fragment and node: far
+/// more than any run needs, also where a node is slow or asked often.
 const MAX_STEPS: u64 = 1_000_000;
 const STEPS_PER_FRAGMENT: u64 = 400;
 
@@ -177,7 +179,7 @@ impl World<'_> {
         }
     }
 
-    /// Occupies a node's incoming port.
+    /// Occupies a node's incoming port, and returns the time at which all has come in.
     fn take_in(&mut self, node: u32, bytes: usize) -> Nanos {
         let node = &mut self.nodes[node as usize];
         node.incoming_free = node.incoming_free.max(self.now) + self.scenario.hardware.occupancy(bytes);
@@ -205,7 +207,7 @@ impl World<'_> {
         self.work(to)
     }
 
-    /// A process that is between two calls: its MPI does nothing.
+    /// True if a process is between two calls: its MPI does nothing.
     fn is_away(&self, index: u32) -> bool {
         let node = &self.nodes[index as usize];
         let is_through =
@@ -213,14 +215,15 @@ impl World<'_> {
         !node.is_calling() && !is_through
     }
 
-    /// The process is in MPI: what waited for that is out of its sender's hands.
+    /// Notes that a process is in MPI: messages that waited for that are out of their senders'
+    /// hands.
     fn receive(&mut self, index: u32) {
         for (from, communicator) in std::mem::take(&mut self.nodes[index as usize].unreceived) {
             self.sent(from, communicator);
         }
     }
 
-    /// The next call of a thread gets its time.
+    /// Schedules the next call of a thread.
     pub fn enter_call(&mut self, node: u32, thread: usize) {
         let turn = self.nodes[node as usize].threads[thread].returned;
         if let Some(&(communicator, index)) = self.threads[thread].get(turn) {
@@ -285,7 +288,8 @@ impl World<'_> {
         self.work(index)
     }
 
-    /// What must hold after each step; and if the broadcast is finished, the call returns.
+    /// Checks what must hold after each step; and if the broadcast is finished, lets the call
+    /// return.
     pub fn look_at(&mut self, index: u32, communicator: usize) -> Step {
         let fail = |violation| (index, violation);
         let node = &mut self.nodes[index as usize];

@@ -1,14 +1,14 @@
-//! What messages cost their nodes, and the published sets of it.
+//! The costs of messages for their nodes, and the published sets of them.
 
 use polycast_core::tree::IdleTimes;
 use polycast_core::units::Nanos;
 
-/// `startup + bytes * per_byte`, in units of time.
+/// The cost of a message, in units of time: `startup + bytes * per_byte`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Of a message of no bytes.
+    /// The cost of a message of no bytes.
     pub startup: u64,
-    /// Of each byte.
+    /// The cost of each byte.
     pub per_byte: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Costs {
 }
 
 impl Cost {
-    /// Of so many bytes.
+    /// The cost of a message of `bytes` bytes.
     pub fn of(self, bytes: u64) -> u64 {
         self.startup + bytes * self.per_byte
     }
@@ -48,7 +48,8 @@ impl Costs {
     /// its processor, so that a node's messages queue on an idle network, too.
     pub const FAST_SOFTWARE: Costs = costs((957, 2), (1390, 2), (1012, 3));
 
-    /// Of a message of so many bytes on an idle network, over so short a way that only its length counts.
+    /// The times of a message of `bytes` bytes on an idle network, over so short a way that only
+    /// its length counts.
     pub fn idle(&self, bytes: u64) -> IdleTimes {
         let (hold, out) = (self.hold.of(bytes), self.network.of(bytes));
         IdleTimes { hold: Nanos(hold), out: Nanos(out), end: Nanos(hold + out + self.receive.of(bytes)) }

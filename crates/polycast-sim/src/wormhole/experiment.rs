@@ -7,31 +7,31 @@ use super::record::Trace;
 use super::workload::{Counts, Load, Mean, Traffic, Workload};
 use super::{Letter, Machine, NodeSettings, Switching, Topology};
 
-/// What is simulated, and for how long.
+/// An experiment: what is simulated, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Experiment {
     /// The network.
     pub topology: Topology,
-    /// Its routers.
+    /// The network's routers.
     pub switching: Switching,
-    /// Its nodes.
+    /// The network's nodes.
     pub nodes: NodeSettings,
-    /// What they do; each placement has a seed of its own, from this one on.
+    /// The nodes' traffic; each placement has a seed of its own, from this one on.
     pub traffic: Traffic,
-    /// For how long.
+    /// The effort: for how long to simulate.
     pub effort: Effort,
 }
 
-/// How well a mean is to be known.
+/// The effort of an experiment: how well a mean is to be known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Random placements.
     pub placements: u32,
     /// Multicasts of each group before anything is counted.
     pub discarded: usize,
-    /// The fewest that are counted in each placement.
+    /// The fewest multicasts of each group that are counted in each placement.
     pub least: usize,
-    /// The most.
+    /// The most multicasts of each group that are counted in each placement.
     pub most: usize,
     /// The standard error of a placement's mean, in parts of it, that is enough.
     pub relative_error: f64,
@@ -40,54 +40,57 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The published method: 50 multicasts discarded, a standard error of 2.5 %.
+    /// The effort of the published method: 50 multicasts discarded, a standard error of 2.5 %.
     pub const FULL: Effort =
         Effort { placements: 8, discarded: 50, least: 50, most: 2000, relative_error: 0.025, time: u64::MAX };
-    /// For a look: within some 10 %.
+    /// The effort of a look: within some 10 %.
     pub const QUICK: Effort =
         Effort { placements: 4, discarded: 3, least: 6, most: 12, relative_error: 0.1, time: 1_500_000 };
 }
 
-/// What came out of one experiment.
+/// The results of one experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// From the call to the last receipt: the mean of the placements' means, in units of time.
+    /// The time from the call to the last receipt: the mean of the placements' means, in units of
+    /// time.
     pub latency: f64,
     /// Half of the 95 % interval of that mean, by Student's t over the placements; infinite for one placement.
     pub interval: f64,
-    /// For each group the same mean.
+    /// The latency of each group: the same mean, over its multicasts only.
     pub groups: Vec<f64>,
-    /// What the latency would be if no message waited for another, over the same ways.
+    /// The latency if no message waited for another, over the same ways.
     pub bound: f64,
     /// Bytes that background nodes received in a unit of time, in parts of what all channels into nodes can carry.
     pub accepted: f64,
-    /// The standard error of that: messages come at random, and their sizes are uniform.
+    /// The standard error of `accepted`: messages come at random, and their sizes are uniform.
     pub accepted_error: f64,
-    /// The same of what they would send if nothing kept them from it.
+    /// The bytes that background nodes would send in a unit of time if nothing kept them from it,
+    /// in the same parts as `accepted`.
     pub offered: f64,
-    /// `t_hold` of background messages.
+    /// The mean `t_hold` of background messages.
     pub hold: f64,
-    /// `t_end` of background messages.
+    /// The mean `t_end` of background messages.
     pub end: f64,
-    /// `t_sq` of the messages of roots.
+    /// The mean `t_sq` of the messages of roots.
     pub root_queue: f64,
-    /// `t_cont` of a multicast's message.
+    /// The mean `t_cont` of a multicast's message.
     pub delayed: f64,
-    /// Multicasts that were counted.
+    /// The number of multicasts that were counted.
     pub multicasts: u64,
-    /// Whether every placement's mean is known well enough.
+    /// True if every placement's mean is known well enough.
     pub is_exact: bool,
-    /// Flits times channels that were crossed.
+    /// The number of flits times the channels that each crossed.
     pub flit_hops: u64,
 }
 
 impl Measured {
-    /// Whether the background cannot send what it would, beyond what chance explains: more load than this changes little.
+    /// True if the background cannot send what it would, beyond what chance explains: more load
+    /// than this changes little.
     pub fn is_saturated(&self) -> bool {
         self.accepted + 3.0 * self.accepted_error < 0.95 * self.offered
     }
 
-    /// Which part of the latency is due to messages that wait for each other (§5.4.2).
+    /// The part of the latency that is due to messages that wait for each other (§5.4.2).
     pub fn contention_rate(&self) -> f64 {
         (self.latency - self.bound) / self.latency
     }
@@ -122,13 +125,13 @@ impl Experiment {
         f64::from(background) * self.traffic.mean_bytes as f64
     }
 
-    /// What a message keeps processors.
+    /// The time for which a message occupies its two processors, in units of time.
     fn busy(&self) -> f64 {
         let costs = self.nodes.costs;
         (costs.hold.of(self.traffic.mean_bytes) + costs.receive.of(self.traffic.mean_bytes)) as f64
     }
 
-    /// Runs it, placements in parallel.
+    /// Runs the experiment, placements in parallel.
     pub fn run(&self) -> Measured {
         let seeds: Vec<u64> = (0..u64::from(self.effort.placements)).collect();
         let placements: Vec<Placement> = seeds.into_par_iter().map(|number| self.place(number)).collect();
@@ -171,7 +174,8 @@ impl Experiment {
         }
     }
 
-    /// The first multicast of the first group on the first placement after those that are discarded, message by message.
+    /// Traces the first multicast of the first group on the first placement after those that are
+    /// discarded, message by message.
     pub fn trace(&self) -> Trace {
         let mut machine = self.machine(self.traffic);
         let wanted = self.effort().discarded as u64;
@@ -257,8 +261,8 @@ impl Experiment {
         }
     }
 
-    /// Where nothing is drawn but the placement, the third multicast is like any later one: the first two show DYN-tree what
-    /// messages take.
+    /// The effort that this traffic needs. Where nothing is drawn but the placement, the third
+    /// multicast is like any later one: the first two show DYN-tree what messages take.
     fn effort(&self) -> Effort {
         let Traffic { background, local, interval, groups, .. } = self.traffic;
         if background.is_none() && local.is_none() && interval.is_none() && groups == 1 {
@@ -269,7 +273,7 @@ impl Experiment {
     }
 }
 
-/// The 97.5 % quantile of Student's t for the mean of so many.
+/// The 97.5 % quantile of Student's t for the mean of `count` values.
 fn students_t(count: u64) -> f64 {
     const QUANTILES: [f64; 16] = [
         f64::INFINITY,

@@ -26,7 +26,7 @@ use super::switching::Rooms;
 use super::{Channel, Message, Node, Notice, Switching, Topology, Ways};
 use crate::event_queue::EventQueue;
 
-/// A network and what is in it.
+/// A network and the messages in it.
 #[derive(Debug)]
 pub struct Fabric {
     topology: Topology,
@@ -46,7 +46,7 @@ pub struct Fabric {
 
 #[derive(Clone, Debug)]
 struct Line {
-    /// `NEVER` while nobody knows.
+    /// The time at which the channel is free; `NEVER` while nobody knows.
     free_at: u64,
     waiting: Vec<usize>,
 }
@@ -94,7 +94,8 @@ impl Fabric {
         }
     }
 
-    /// The head of a message asks for its node's channel at `at`, which has not been stepped over.
+    /// Sends a message: its head asks for its node's channel at `at`, which has not been stepped
+    /// over.
     pub fn send(&mut self, at: u64, message: Message) {
         debug_assert!(message.from != message.to && message.flits > 0, "{message:?}");
         let worm = Worm {
@@ -118,7 +119,7 @@ impl Fabric {
         self.events.schedule(at, Event::Head(id));
     }
 
-    /// A receiver has taken a message out of its buffer.
+    /// Notes that a receiver has taken a message out of its buffer.
     pub fn taken(&mut self, at: u64, node: Node, bytes: u64) {
         self.rooms.give_back(node, bytes);
         let channel = self.topology.consumption(node);
@@ -127,38 +128,39 @@ impl Fabric {
         }
     }
 
-    /// Somebody outside holds a channel that is free, until `until`.
+    /// Occupies a free channel for somebody outside, until `until`.
     pub fn hold(&mut self, channel: Channel, until: u64) {
         self.channels[channel as usize].free_at = until;
     }
 
-    /// From now on keeps who holds which channel when.
+    /// Keeps from now on who holds which channel when.
     pub fn record(&mut self) {
         self.record.get_or_insert_default();
     }
 
-    /// What has been kept, and no more is.
+    /// Takes the record that has been kept, and ends the keeping.
     pub fn recorded(&mut self) -> Record {
         self.record.take().unwrap_or_default()
     }
 
-    /// When something happens next.
+    /// The time at which something happens next.
     pub fn soonest(&self) -> Option<u64> {
         self.events.soonest()
     }
 
-    /// Flits times channels that messages which have been given their last channel cross.
+    /// The number of flits times the channels that each crosses, of messages which have been given
+    /// their last channel.
     pub fn flit_hops(&self) -> u64 {
         self.moved
     }
 
-    /// Messages whose heads are on their way.
+    /// Counts the messages whose heads are on their way.
     pub fn under_way(&self) -> usize {
         self.worms.len() - self.unused.len()
     }
 
-    /// Does what happens at `at`, which is [`soonest`](Self::soonest). What follows from it is said to `tell` now: when it will
-    /// happen, later than now, to which message, and what.
+    /// Does what happens at `at`, which is [`soonest`](Self::soonest). What follows from that is
+    /// said to `tell` now: when it will happen, later than now, to which message, and what.
     pub fn step(&mut self, at: u64, mut tell: impl FnMut(u64, Message, Notice)) {
         while self.events.soonest() == Some(at) {
             match self.events.next() {
@@ -215,7 +217,7 @@ impl Fabric {
         }
     }
 
-    /// The head of a worm goes over a channel.
+    /// Lets the head of a worm go over a channel.
     fn start(&mut self, id: usize, channel: Channel, at: u64, tell: &mut impl FnMut(u64, Message, Notice)) {
         let Switching { flit_time, router_delay, .. } = self.switching;
         let worm = &mut self.worms[id];
@@ -260,7 +262,7 @@ impl Fabric {
         }
     }
 
-    /// A worm's last flit is through with the `hop`th of its channels at `at`.
+    /// Frees the `hop`th channel of a worm, whose last flit is through with it at `at`.
     fn free(&mut self, id: usize, hop: usize, at: u64) {
         let (channel, from) = self.worms[id].path[hop];
         if let Some(record) = &mut self.record {
@@ -275,7 +277,8 @@ impl Fabric {
 }
 
 impl Worm {
-    /// `s(f,i)` of the last flit and the `hop`th channel; the head has started over all that it depends on.
+    /// The time `s(f,i)` of the last flit and the `hop`th channel; the head has started over all
+    /// that it depends on.
     fn last_flit_starts(&self, hop: usize, switching: &Switching) -> u64 {
         let last = self.message.flits - 1;
         let behind = self.path[hop..].iter().zip((0..=last).step_by(switching.buffer_flits as usize));

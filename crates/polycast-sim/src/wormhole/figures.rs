@@ -5,26 +5,26 @@ use super::{
     Traffic,
 };
 
-/// One published figure.
+/// A published figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// Its number, such as `6.7`.
+    /// The figure's number, such as `6.7`.
     pub number: &'static str,
-    /// What it shows.
+    /// The figure's title.
     pub title: &'static str,
-    /// On which networks: a curve each.
+    /// The networks: a curve each.
     pub networks: &'static [Topology],
-    /// With which nodes.
+    /// The costs of the nodes' messages.
     pub costs: Costs,
-    /// A curve each.
+    /// The trees: a curve each.
     pub trees: &'static [MulticastTree],
     /// Nodes of a group, unless they are the axis.
     pub group_nodes: u32,
-    /// Of a multicast, unless they are the axis.
+    /// The length of a multicast, unless lengths are the axis.
     pub bytes: u64,
-    /// What varies along x.
+    /// The quantity along x.
     pub axis: Along,
-    /// What stands along y.
+    /// The quantity along y.
     pub quantity: Quantity,
     /// See [`Background::hot_spot`].
     pub hot_spot: f64,
@@ -36,7 +36,7 @@ pub struct Figure {
     pub groups: u32,
 }
 
-/// What varies along x.
+/// The quantity that varies along x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Along {
     /// The size of the multicast; no background.
@@ -47,10 +47,10 @@ pub enum Along {
     Load(&'static [f64]),
 }
 
-/// What stands along y.
+/// The quantity along y.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Of a multicast.
+    /// The latency of a multicast.
     Latency,
     /// See [`super::Measured::contention_rate`].
     ContentionRate,
@@ -63,7 +63,7 @@ pub enum Quantity {
 /// A point of a figure that is to be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Planned {
-    /// Along x; for loads that which is offered.
+    /// The place along x; for loads the load that is offered.
     pub x: f64,
     /// The experiment.
     pub experiment: Experiment,
@@ -259,7 +259,8 @@ impl Figure {
 }
 
 impl Experiment {
-    /// Published nodes on a plain network: buffers of 64 KiB, flits of one byte.
+    /// An experiment with the published nodes on a plain network: buffers of 64 KiB, flits of one
+    /// byte.
     pub fn plain(topology: Topology, costs: Costs, traffic: Traffic, effort: Effort) -> Experiment {
         Experiment {
             topology,
@@ -275,7 +276,8 @@ impl Experiment {
         }
     }
 
-    /// The same under a background that offers `load`, or as much of it as processors can; see [`Self::mean_compute`].
+    /// The experiment under a background that offers `load`, or as much of it as processors can;
+    /// see [`Self::mean_compute`].
     pub fn under(&self, load: f64, hot_spot: f64) -> Experiment {
         let background = (load > 0.0)
             .then(|| Background { mean_compute: self.mean_compute(load).unwrap_or(0.0), hot_spot });

@@ -15,41 +15,42 @@ use std::collections::VecDeque;
 use super::{Costs, Fabric, Message, Node, Notice, Switching, Topology};
 use crate::event_queue::EventQueue;
 
-/// What nodes are like.
+/// The properties that all nodes have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Of their messages.
+    /// The costs of the nodes' messages.
     pub costs: Costs,
-    /// The send buffer of each; a longer message is sent when it is empty. The message that is being sent counts.
+    /// The bytes of each send buffer; a longer message is sent when the buffer is empty. The
+    /// message that is being sent counts.
     pub send_bytes: u64,
-    /// The receive buffer of each; the message that is being received counts.
+    /// The bytes of each receive buffer; the message that is being received counts.
     pub receive_bytes: u64,
-    /// When a process that computes receives.
+    /// The rule for a process that computes: when it receives.
     pub receives: Receives,
 }
 
-/// When a process that computes receives.
+/// The rule for a process that computes: when it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receives {
-    /// As soon as a message is there: computing goes on afterwards.
+    /// The process receives as soon as a message is there, and goes on computing afterwards.
     AtOnce,
-    /// When it has computed.
+    /// The process receives when it has computed.
     BetweenComputations,
 }
 
-/// What a process does next.
+/// The next thing that a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Do<L> {
-    /// Sends.
+    /// Sends a message.
     Send {
-        /// To somebody else.
+        /// The receiver, another node.
         to: Node,
-        /// How many, at least 1.
+        /// The length in bytes, at least 1.
         bytes: u64,
-        /// What the message says.
+        /// The content of the message.
         load: L,
     },
-    /// Computes for so long.
+    /// Computes for this many units of time.
     Compute(u64),
     /// Has changed its mind, and is asked again.
     Again,
@@ -59,47 +60,48 @@ pub enum Do<L> {
 
 /// The programs of all nodes.
 pub trait Program {
-    /// What a message says.
+    /// The content of a message.
     type Load: Copy;
 
-    /// What a process sends before it receives or computes anything.
+    /// Returns what a process sends before it receives or computes anything.
     fn urgent(&mut self, node: Node, now: u64) -> Option<Do<Self::Load>>;
-    /// What a process does that has nothing to receive and nothing urgent to send.
+    /// Returns what a process does that has nothing to receive and nothing urgent to send.
     fn next(&mut self, node: Node, now: u64) -> Do<Self::Load>;
-    /// A message has left its sender.
+    /// Notes that a message has left its sender.
     fn left(&mut self, letter: &Letter<Self::Load>);
-    /// A message has been received; may name a node that is to be asked again.
+    /// Notes that a message has been received; may name a node that is to be asked again.
     fn received(&mut self, letter: &Letter<Self::Load>) -> Option<Node>;
 }
 
-/// A message, and when it was where; see the [picture](self). What has not happened is 0.
+/// A message, and the times at which it was where; see the [picture](self). A time that has not
+/// come is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letter<L> {
-    /// From whom.
+    /// The sender.
     pub from: Node,
-    /// To whom.
+    /// The receiver.
     pub to: Node,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
-    /// What it says.
+    /// The content.
     pub load: L,
-    /// What the network calls it.
+    /// The number that the network knows the message by.
     pub number: u64,
-    /// The process calls send.
+    /// The time at which the process calls send.
     pub called: u64,
-    /// It stands in the send buffer, and the process goes on.
+    /// The time at which the message stands in the send buffer, and the process goes on.
     pub queued: u64,
-    /// The interface begins with it.
+    /// The time at which the interface begins with the message.
     pub started: u64,
-    /// The last flit has left the node.
+    /// The time at which the last flit has left the node.
     pub left: u64,
-    /// The last flit has arrived.
+    /// The time at which the last flit has arrived.
     pub arrived: u64,
-    /// The receiver begins with it.
+    /// The time at which the receiver begins with the message.
     pub taken: u64,
-    /// The receiver has it.
+    /// The time at which the receiver has the message.
     pub received: u64,
-    /// How long its head waited for channels in the network.
+    /// The time for which the message's head waited for channels in the network.
     pub delayed: u64,
 }
 
@@ -121,11 +123,11 @@ pub struct Machine<P: Program> {
 #[derive(Debug, Default)]
 struct NodeState {
     processor: Processor,
-    /// When the processor has done that.
+    /// The time at which the processor has done what it does.
     busy_until: u64,
     /// The rest of what the process computes, if it was interrupted.
     to_compute: Option<u64>,
-    /// Waits for room in the send buffer.
+    /// The letter that waits for room in the send buffer.
     blocked: Option<usize>,
     to_send: VecDeque<usize>,
     is_sending: bool,
@@ -150,11 +152,12 @@ enum Event {
     Arrived(usize, u64),
 }
 
-/// Letters at the same time; the number of a message has its place in its low bits.
+/// The bits of a message's number that hold the place of its letter: the lowest. They limit the
+/// letters at the same time.
 const LETTERS_BITS: u32 = 24;
 
 impl<P: Program> Machine<P> {
-    /// Idle nodes, at time 0.
+    /// A machine of idle nodes, at time 0.
     pub fn new(topology: Topology, switching: Switching, settings: NodeSettings, program: P) -> Machine<P> {
         let nodes = topology.nodes();
         let mut events = EventQueue::new();
@@ -182,7 +185,8 @@ impl<P: Program> Machine<P> {
         self.now
     }
 
-    /// Goes on to when something happens next, and does it; false if nothing will ever happen.
+    /// Goes on to the time at which something happens next, and does that; false if nothing will
+    /// ever happen.
     pub fn step(&mut self) -> bool {
         let Some(now) = [self.events.soonest(), self.fabric.soonest()].into_iter().flatten().min() else {
             return false;
@@ -348,7 +352,7 @@ impl<P: Program> Machine<P> {
         self.occupy(node, Processor::Sends(place), self.settings.costs.hold.of(bytes));
     }
 
-    /// The interface goes on with the next message of the send buffer.
+    /// Lets the interface go on with the next message of the send buffer.
     fn start_sending(&mut self, node: Node) {
         let state = &mut self.nodes[node as usize];
         if state.is_sending {

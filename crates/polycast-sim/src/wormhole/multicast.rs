@@ -4,10 +4,10 @@ use polycast_core::tree::{DynamicTimes, IdleTimes, Part, SendTimes, Splits};
 
 use super::{Costs, Node, Topology};
 
-/// How a multicast goes around its group.
+/// A tree by which a multicast goes around its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MulticastTree {
-    /// The root tells everybody.
+    /// A root that tells everybody.
     Sequential,
     /// Halves of a group in no order.
     Binomial,
@@ -17,7 +17,8 @@ pub enum MulticastTree {
     Unicast,
     /// OPT-tree in the order of the network: OPT-mesh, OPT-min.
     Optimal,
-    /// The same for the times that each sender finds: DYN-mesh, DYN-min.
+    /// OPT-tree in the order of the network for the times that each sender finds: DYN-mesh,
+    /// DYN-min.
     Dynamic,
 }
 
@@ -53,7 +54,7 @@ impl MulticastTree {
         }
     }
 
-    /// The tree of a name, which may leave out the network: `opt`.
+    /// Reads the name of a tree, which may leave out the network: `opt`.
     pub fn parse(text: &str) -> Result<MulticastTree, String> {
         let networks = [Topology::Mesh { width: 2, height: 1 }, Topology::Multistage { stages: 1 }];
         let is_named = |tree: &MulticastTree| {
@@ -68,7 +69,7 @@ impl MulticastTree {
             .ok_or_else(|| format!("tree {text:?}: expected sequential, binomial, opt-tree, u, opt or dyn"))
     }
 
-    /// Whether the group is sorted for the network.
+    /// True if the group is sorted for the network.
     fn is_ordered(self) -> bool {
         matches!(self, MulticastTree::Unicast | MulticastTree::Optimal | MulticastTree::Dynamic)
     }
@@ -81,12 +82,12 @@ pub struct Multicast {
     /// The group in the order in which it is divided.
     chain: Vec<Node>,
     root: u32,
-    /// Those that do not change.
+    /// The splits of trees that do not change.
     splits: Splits,
 }
 
 impl Multicast {
-    /// Of messages of `bytes` from the first node of `group` to all of it.
+    /// A multicast of messages of `bytes` bytes from the first node of `group` to all of it.
     pub fn new(
         tree: MulticastTree,
         topology: Topology,
@@ -110,7 +111,7 @@ impl Multicast {
         Multicast { tree, chain, root, splits }
     }
 
-    /// All of the group, which the root is answerable for.
+    /// The whole group as a part, which the root is answerable for.
     pub fn all(&self) -> Part {
         Part { begin: 0, end: self.chain.len() as u32, source: self.root }
     }
@@ -120,8 +121,9 @@ impl Multicast {
         self.chain[part.source as usize]
     }
 
-    /// Takes away from `part` what its source gives to the next receiver; `None` if it is alone. `times` are what it
-    /// knows of the network, for messages that take `idle` at best.
+    /// Takes away from `part` what its source gives to the next receiver; `None` if the source is
+    /// alone. `times` are what the source knows of the network, for messages that take `idle` at
+    /// best.
     pub fn next(&self, part: &mut Part, times: &DynamicTimes, idle: IdleTimes) -> Option<Part> {
         let ranks = part.others() + 1;
         if ranks == 1 {
@@ -135,8 +137,9 @@ impl Multicast {
         led.map(|led| part.give(led))
     }
 
-    /// How long it takes on an idle network, if no message delays another and `way(from, to)` is what a message needs beyond
-    /// `t_end`: the recurrence of Nupairoj 1998, §4.2, message by message.
+    /// The latency on an idle network, in units of time, if no message delays another and
+    /// `way(from, to)` is what a message needs beyond `t_end`: the recurrence of Nupairoj 1998,
+    /// §4.2, message by message.
     pub fn latency(&self, costs: &Costs, bytes: u64, way: impl Fn(Node, Node) -> u64) -> u64 {
         let idle = costs.idle(bytes);
         let mut pending = vec![(self.all(), 0)];

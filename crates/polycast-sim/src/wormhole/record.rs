@@ -1,58 +1,60 @@
-//! Who held which channel when, and who waited.
+//! Records of a network: who held which channel when, and who waited.
 
 use super::workload::Load;
 use super::{Channel, Letter, Message};
 
-/// What a network keeps while it is asked to.
+/// A record of what a network did while it was asked to keep one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// In the order in which it became known until when they would be.
+    /// The channels that messages held, in the order in which it became known until when they
+    /// would.
     pub holds: Vec<Hold>,
-    /// In the order of their ends.
+    /// The waits of messages' heads, in the order of their ends.
     pub waits: Vec<Wait>,
 }
 
-/// A message holds a channel.
+/// A time for which a message holds a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Which message.
+    /// The message.
     pub message: Message,
-    /// Which channel.
+    /// The channel.
     pub channel: Channel,
-    /// Its head starts over the channel.
+    /// The time at which the message's head starts over the channel.
     pub from: u64,
-    /// Its last flit has left the channel's buffer.
+    /// The time at which the message's last flit has left the channel's buffer.
     pub until: u64,
 }
 
-/// A message's head waits for a channel, and all that it holds stands still.
+/// A time for which a message's head waits for a channel, while all that the message holds stands
+/// still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Which message.
+    /// The message.
     pub message: Message,
-    /// The channel that it was given.
+    /// The channel that the message was given in the end.
     pub channel: Channel,
-    /// It asks.
+    /// The time at which the head asks.
     pub from: u64,
-    /// It is given the channel.
+    /// The time at which the head is given the channel.
     pub until: u64,
 }
 
-/// One multicast, and all that was in the network meanwhile.
+/// A multicast, and all that was in the network meanwhile.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The root's call.
+    /// The time of the root's call.
     pub called: u64,
-    /// The last receipt.
+    /// The time of the last receipt.
     pub received: u64,
     /// The multicast's messages.
     pub letters: Vec<Letter<Load>>,
-    /// Everybody's, between these two.
+    /// The holds and waits of all messages between these two times.
     pub record: Record,
 }
 
 impl Trace {
-    /// Whether a message is one of the multicast's.
+    /// True if a message is one of the multicast's.
     pub fn is_own(&self, message: &Message) -> bool {
         self.letters.iter().any(|letter| letter.number == message.number)
     }

@@ -1,7 +1,8 @@
-//! The same network cycle by cycle: every flit is moved by itself, as routers would.
+//! A wormhole network cycle by cycle: every flit is moved by itself, as routers would.
 //!
-//! It is there to be held against [`Fabric`](super::Fabric), in tests and in a benchmark; it shares with it where messages can go,
-//! and who goes first. A cycle is a unit of time.
+//! The simulation is there to be held against [`Fabric`](super::Fabric), in tests and in a
+//! benchmark. Both share the rules for where messages can go, and for who goes first. A cycle is a
+//! unit of time.
 
 use std::collections::VecDeque;
 
@@ -30,14 +31,14 @@ struct Line {
 #[derive(Debug)]
 struct Worm {
     message: Message,
-    /// Into its receiver's node.
+    /// The channel into the receiver's node.
     last_channel: Channel,
     path: Vec<Channel>,
-    /// How many channels of the path it has left.
+    /// The number of channels of the path that the message has left.
     passed: usize,
-    /// The next flit that its node sends.
+    /// The next flit that the sending node gives to the network.
     next: u64,
-    /// When the head asks for its next channel, and its place in line.
+    /// The time at which the head asks for its next channel.
     asks_at: Option<u64>,
     priority: (u64, u64, u64),
     delayed: u64,
@@ -56,7 +57,7 @@ impl CycleByCycle {
         }
     }
 
-    /// The head of a message asks for its node's channel at `at`, from now on.
+    /// Sends a message: its head asks for its node's channel from `at` on.
     pub fn send(&mut self, at: u64, message: Message) {
         let priority = self.switching.priority(message.number, 0, at);
         let last_channel = self.topology.consumption(message.to);
@@ -73,17 +74,18 @@ impl CycleByCycle {
         });
     }
 
-    /// A receiver has taken a message out of its buffer.
+    /// Notes that a receiver has taken a message out of its buffer.
     pub fn taken(&mut self, node: Node, bytes: u64) {
         self.rooms.give_back(node, bytes);
     }
 
-    /// Whether nothing is on its way.
+    /// True if no message is on its way.
     pub fn is_empty(&self) -> bool {
         self.worms.is_empty()
     }
 
-    /// Does what happens in this cycle, and goes to the next. What has happened now is said to `tell`.
+    /// Does what happens in this cycle, and goes to the next. What has happened now is said to
+    /// `tell`.
     pub fn step(&mut self, mut tell: impl FnMut(u64, Message, Notice)) {
         let now = self.now;
         for worm in &mut self.worms {
@@ -134,7 +136,7 @@ impl CycleByCycle {
 }
 
 impl Worm {
-    /// Flits come to the ends of channels.
+    /// Lets flits come to the ends of channels.
     fn arrive(
         &mut self,
         now: u64,
@@ -169,7 +171,8 @@ impl Worm {
         }
     }
 
-    /// Flits start over channels: from the head to the tail, so that one takes the room that another leaves at this time.
+    /// Lets flits start over channels, from the head to the tail, so that one takes the room that
+    /// another leaves at this time.
     fn start_flits(&mut self, now: u64, switching: &Switching, lines: &mut [Line]) {
         for hop in (self.passed..self.path.len()).rev() {
             let to_node = self.path[hop] == self.last_channel;

@@ -1,65 +1,70 @@
-//! What routers do, apart from where messages go: published descriptions leave much of it open, so it is a parameter.
+//! The behaviour of routers, apart from where messages go: published descriptions leave much of it
+//! open, so it is a parameter.
 
 use super::Node;
 
 /// Routers and channels. Times are in units of the network; one unit is as good as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switching {
-    /// A flit takes this long over a channel, at least 1. A flit is a byte.
+    /// The time that a flit takes over a channel, at least 1. A flit is a byte.
     pub flit_time: u64,
-    /// Flits that stand at the end of a channel, at least 1. The buffer is one message's until its last flit has left.
+    /// The number of flits that can stand at the end of a channel, at least 1. The buffer is one
+    /// message's until its last flit has left.
     pub buffer_flits: u64,
-    /// A head waits this long in each router before it asks for the next channel.
+    /// The time that a head waits in each router before it asks for the next channel.
     pub router_delay: u64,
-    /// Who goes first where several heads wait.
+    /// The rule for who goes first where several heads wait.
     pub arbitration: Arbitration,
-    /// Which way a head takes where several are free.
+    /// The rule for the way that a head takes where several are free.
     pub choice: Choice,
-    /// Of what is drawn.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 
-/// Who goes first where several heads wait for a channel.
+/// A rule for who goes first where several heads wait for a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbitration {
-    /// The one that has waited longest; of those that came together, the one whose message is older.
+    /// The head that has waited longest; of those that came together, the one whose message is
+    /// older.
     FirstCome,
-    /// The same, but those that came together draw.
+    /// The head that has waited longest; of those that came together, one that is drawn.
     FirstComeOrDrawn,
-    /// The one whose message is oldest.
+    /// The head whose message is oldest.
     OldestMessage,
 }
 
-/// Which way a head takes where two are free.
+/// A rule for the way that a head takes where two are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The one on its own line.
+    /// The channel on the head's own line.
     Straight,
-    /// Drawn.
+    /// A channel that is drawn.
     Drawn,
 }
 
 /// A message for the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// From whom.
+    /// The sender.
     pub from: Node,
-    /// To somebody else.
+    /// The receiver, another node.
     pub to: Node,
-    /// How long it is, at least 1.
+    /// The length in flits, at least 1.
     pub flits: u64,
-    /// Names it; the network says it again. Of two, the lower one is the older message.
+    /// A number that names the message; the network says it again. Of two messages, the one with
+    /// the lower number is older.
     pub number: u64,
 }
 
-/// What the network says of a message.
+/// News of a message from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Its last flit has left its sender's node.
+    /// The message's last flit has left its sender's node.
     Left,
-    /// Its last flit has arrived. `delayed` is how long its head waited for channels on the way, its own node's excluded.
+    /// The message's last flit has arrived. `delayed` is how long its head waited for channels on
+    /// the way, its own node's excluded.
     Arrived {
-        /// In units of time.
+        /// The delay in units of time.
         delayed: u64,
     },
 }
@@ -87,7 +92,7 @@ impl Switching {
         }
     }
 
-    /// Whether the message prefers the way that is not straight after its `hop`th channel.
+    /// True if the message prefers the way that is not straight after its `hop`th channel.
     pub(super) fn prefers_other(&self, number: u64, hop: usize) -> bool {
         self.choice == Choice::Drawn && self.drawn(number, hop) & 1 == 1
     }

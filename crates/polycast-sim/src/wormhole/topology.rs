@@ -1,4 +1,4 @@
-//! Which channels a network has, and which of them a head can take next.
+//! The channels of a network, and those of them that a head can take next.
 //!
 //! A mesh has a router at every node; messages go along x, then along y. A multistage network of 2 × 2 switches has a channel
 //! up and one down between any two stages, on each of its lines; stage `i` joins two lines that differ in bit `i`:
@@ -33,7 +33,7 @@ pub enum Topology {
     },
     /// `2^stages` nodes. Written `min:256`.
     Multistage {
-        /// How many stages.
+        /// The number of stages.
         stages: u32,
     },
 }
@@ -41,14 +41,14 @@ pub enum Topology {
 /// The channels that a head can take next; the first is the straight one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
-    /// There is no other.
+    /// The only channel.
     One(Channel),
-    /// Either is as near.
+    /// Two channels of which either is as near.
     Two(Channel, Channel),
 }
 
 impl Ways {
-    /// All of them.
+    /// The channels, the straight one first.
     pub fn channels(self) -> impl Iterator<Item = Channel> {
         let (first, second) = match self {
             Ways::One(only) => (only, None),
@@ -58,11 +58,11 @@ impl Ways {
     }
 }
 
-/// Where a channel begins; see [`Topology::name`].
+/// The place in the network that a channel stands for; see [`Topology::name`].
 enum Place {
     Injection(Node),
     Consumption(Node),
-    /// Leads to the router of this node.
+    /// A channel to the router of this node.
     Link(Node),
     Up {
         level: u32,
@@ -74,14 +74,14 @@ enum Place {
     },
 }
 
-/// East, west, north, south of a mesh.
+/// The number of directions of a mesh: east, west, north, south.
 const DIRECTIONS: u32 = 4;
 
 impl Topology {
     /// The most nodes that a network can have here.
     pub const MAX_NODES: u32 = 65_536;
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(self) -> u32 {
         match self {
             Topology::Mesh { width, height } => width * height,
@@ -89,7 +89,7 @@ impl Topology {
         }
     }
 
-    /// How many channels there are; some at the rim of a mesh are never used.
+    /// The number of channels; some at the rim of a mesh are never used.
     pub fn channels(self) -> u32 {
         match self {
             Topology::Mesh { .. } => (2 + DIRECTIONS) * self.nodes(),
@@ -97,17 +97,18 @@ impl Topology {
         }
     }
 
-    /// From a node into the network.
+    /// The channel from a node into the network.
     pub fn injection(self, node: Node) -> Channel {
         node
     }
 
-    /// Out of the network to a node.
+    /// The channel out of the network to a node.
     pub fn consumption(self, node: Node) -> Channel {
         self.nodes() + node
     }
 
-    /// Where a head that has come over `channel` can go on towards `destination`; `None` if it has arrived.
+    /// The ways that a head which has come over `channel` can go on towards `destination`; `None`
+    /// if it has arrived.
     pub fn next(self, channel: Channel, destination: Node) -> Option<Ways> {
         Some(match self.place(channel) {
             Place::Consumption(_) | Place::Down { level: 0, .. } => return None,
@@ -125,7 +126,7 @@ impl Topology {
         })
     }
 
-    /// How many channels a message from one node to another crosses.
+    /// The number of channels that a message from one node to another crosses.
     pub fn distance(self, from: Node, to: Node) -> u32 {
         match self {
             Topology::Mesh { width, .. } => {
@@ -135,8 +136,9 @@ impl Topology {
         }
     }
 
-    /// What nodes are sorted by, so that messages of ordered trees keep apart: the coordinate that is routed along first, then
-    /// the other (Nupairoj 1998, §5.2); the address (§5.3).
+    /// The key that nodes are sorted by, so that messages of ordered trees keep apart: on a mesh
+    /// the coordinate that is routed along first, then the other (Nupairoj 1998, §5.2); on a
+    /// multistage network the address (§5.3).
     pub fn key(self, node: Node) -> (u32, u32) {
         match self {
             Topology::Mesh { width, .. } => (node % width, node / width),
@@ -144,7 +146,7 @@ impl Topology {
         }
     }
 
-    /// What a channel is, for people.
+    /// The channel's name for people.
     pub fn name(self, channel: Channel) -> String {
         let node = |node: Node| match self {
             Topology::Mesh { width, .. } => format!("({},{})", node % width, node / width),
@@ -234,7 +236,7 @@ impl Topology {
         cycle(&self.dependencies())
     }
 
-    /// For each channel those that a message which holds it may wait for.
+    /// The channels that a message which holds a channel may wait for, for each channel.
     fn dependencies(self) -> Vec<Vec<Channel>> {
         let mut after = vec![Vec::new(); self.channels() as usize];
         let mut visited = vec![Node::MAX; self.channels() as usize];

@@ -1,4 +1,5 @@
-//! What nodes do in an experiment: groups that multicast, and a background that computes and sends (Nupairoj 1998, §6.1.3).
+//! The traffic of an experiment: groups that multicast, and a background that computes and sends
+//! (Nupairoj 1998, §6.1.3).
 
 use std::collections::VecDeque;
 
@@ -13,45 +14,47 @@ use crate::random::Random;
 pub struct Background {
     /// Mean of the exponentially distributed times that a node computes between sends.
     pub mean_compute: f64,
-    /// The part of the messages that goes to one node that is drawn; 0 for uniform destinations.
+    /// The part of the messages that goes to one node, which is drawn; 0 for uniform destinations.
     pub hot_spot: f64,
 }
 
-/// What the nodes do.
+/// The traffic of an experiment: what its nodes do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
-    /// By which tree the groups multicast.
+    /// The tree by which the groups multicast.
     pub tree: MulticastTree,
-    /// How many groups multicast at the same time.
+    /// The number of groups that multicast at the same time.
     pub groups: u32,
-    /// How many nodes each has, the root included; at least 2.
+    /// The number of nodes of each group, the root included; at least 2.
     pub group_nodes: u32,
-    /// Of each multicast.
+    /// The length of each multicast.
     pub bytes: u64,
-    /// Between the calls of a root; without, it calls when the last multicast is complete.
+    /// The time between the calls of a root; `None`: the root calls when the last multicast is
+    /// complete.
     pub interval: Option<u64>,
-    /// Mean time that members of a group other than the root compute between messages to others of the group.
+    /// Mean time that members of a group other than the root compute between messages to others of
+    /// the group; `None`: they send none.
     pub local: Option<f64>,
-    /// Without, all other nodes are idle.
+    /// The traffic of all other nodes; `None`: they are idle.
     pub background: Option<Background>,
     /// Mean size of messages that are no multicasts; sizes are uniform from 1 byte.
     pub mean_bytes: u64,
-    /// Of placement and of all that is drawn.
+    /// The seed of the placement and of all that is drawn.
     pub seed: u64,
 }
 
-/// What a message is.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Somebody's own.
+    /// A message between two nodes, of the background or of a group's members.
     Other,
-    /// A group's multicast.
+    /// A message of a group's multicast.
     Multicast {
-        /// Which group.
+        /// The group's number.
         group: u32,
-        /// Of the group's multicasts.
+        /// The number of the multicast among the group's.
         number: u64,
-        /// What the receiver is answerable for.
+        /// The part of the group that the receiver is answerable for.
         part: Part,
     },
 }
@@ -64,20 +67,20 @@ pub struct Mean {
     count: u64,
 }
 
-/// What is counted of messages that are received after the start.
+/// Counts of messages that are received after the start of counting.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// From when on.
+    /// The time at which counting started.
     pub since: u64,
     /// Bytes that background nodes have received.
     pub background_bytes: u64,
-    /// `t_hold` of background messages, with what the sender was blocked.
+    /// The mean `t_hold` of background messages, with the time for which the sender was blocked.
     pub hold: Mean,
-    /// From call to receipt of background messages.
+    /// The mean time from call to receipt of background messages.
     pub end: Mean,
-    /// `t_sq` of the messages of roots.
+    /// The mean `t_sq` of the messages of roots.
     pub root_queue: Mean,
-    /// `t_cont` of messages of multicasts.
+    /// The mean `t_cont` of messages of multicasts.
     pub delayed: Mean,
 }
 
@@ -92,7 +95,7 @@ pub struct Workload {
     background: Vec<Node>,
     hot: Option<Node>,
     groups: Vec<Group>,
-    /// What has been counted.
+    /// The counts so far.
     pub counts: Counts,
     /// Messages of multicasts that have been received, if they are kept.
     pub letters: Option<Vec<Letter<Load>>>,
@@ -105,7 +108,8 @@ struct Group {
     under_way: VecDeque<UnderWay>,
     called: u64,
     due: u64,
-    /// From the call to the last receipt, of those that are complete, in the order in which they became so.
+    /// The latencies, from the call to the last receipt, of multicasts that are complete, in the
+    /// order in which they became so.
     latencies: Vec<u64>,
 }
 
@@ -124,24 +128,24 @@ enum Role {
 }
 
 impl Mean {
-    /// Takes one more.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         self.sum += value;
         self.squares += value * value;
         self.count += 1;
     }
 
-    /// The mean; 0 of nothing.
+    /// The mean; 0 if there are no values.
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The standard error of the mean; infinite of fewer than two.
+    /// The standard error of the mean; infinite with fewer than two values.
     pub fn standard_error(&self) -> f64 {
         if self.count < 2 {
             return f64::INFINITY;
@@ -203,12 +207,12 @@ impl Workload {
         }
     }
 
-    /// Latencies of a group's multicasts, in the order in which they became complete.
+    /// The latencies of a group's multicasts, in the order in which they became complete.
     pub fn latencies(&self, group: u32) -> &[u64] {
         &self.groups[group as usize].latencies
     }
 
-    /// The group's tree.
+    /// The tree of a group.
     pub fn multicast(&self, group: u32) -> &Multicast {
         &self.groups[group as usize].multicast
     }
@@ -235,7 +239,7 @@ impl Workload {
     }
 }
 
-/// One of `nodes` other than `node`.
+/// Draws one of `nodes` other than `node`.
 fn another(random: &mut Random, nodes: &[Node], node: Node) -> Node {
     loop {
         let drawn = random.one_of(nodes);

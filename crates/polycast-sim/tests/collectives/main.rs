@@ -135,7 +135,8 @@ proptest! {
     }
 }
 
-/// One byte takes one nanosecond, nothing else takes time: as the papers count.
+/// Times are those of closed forms where a byte takes one nanosecond and nothing else takes time,
+/// as the papers count.
 #[test]
 fn closed_forms() {
     let time = |collective, name, ranks, bytes| {

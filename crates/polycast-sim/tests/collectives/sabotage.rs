@@ -158,7 +158,7 @@ fn in_the_place_of_the_step_before(all: &All, at: (usize, usize), index: usize) 
     })
 }
 
-/// What a lane of `rank` may be taken for, and is not.
+/// The kinds that a lane of `rank` may be taken for, and is not.
 fn other_kinds(kind: &Kind, rank: Rank) -> Vec<Kind> {
     let other = |fabric: Fabric| if fabric == Fabric::Shared { Fabric::Multicast } else { Fabric::Shared };
     match kind.clone() {

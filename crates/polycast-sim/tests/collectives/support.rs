@@ -1,4 +1,4 @@
-//! What ranks hand in, and what MPI promises.
+//! The buffers that ranks hand in, and the results that MPI promises.
 
 use polycast_core::collective::{Call, Collective};
 use polycast_core::schedule::{Buffer, Contract};
@@ -19,7 +19,7 @@ pub fn add(left: &[u8], right: &mut [u8]) {
     left.iter().zip(right).for_each(|(left, right)| *right = left.wrapping_add(*right));
 }
 
-/// What `rank` contributes, `length` bytes; first bytes of elements are odd.
+/// The contribution of `rank`, `length` bytes; first bytes of elements are odd.
 fn contribution(rank: u32, length: u64) -> Vec<u8> {
     let byte = |at: u64| (u64::from(rank) * 37 + at * 11 + at / 127) as u8;
     (0..length).map(|at| if at % 2 == 0 { byte(at) | 1 } else { byte(at) }).collect()
@@ -46,7 +46,7 @@ pub fn before(call: &Call, rank: Rank) -> Buffers {
     buffers
 }
 
-/// What MPI promises, written down once more without the contract.
+/// The output that MPI promises, written down once more without the contract.
 pub fn expected(call: &Call, rank: Rank, combine: Combine) -> Option<Vec<u8>> {
     let bytes = call.bytes.0 as usize;
     let of = |rank: u32| contributed(call, Rank(rank));

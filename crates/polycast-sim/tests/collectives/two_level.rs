@@ -109,7 +109,7 @@ fn shared_memory_is_seen_after_its_latency() {
     assert_eq!(run(1), 2 * (100 + 7 + 100) + 7);
 }
 
-/// One multicast takes what one message takes, however many nodes there are, and comes byte by byte.
+/// A multicast takes the time of one message, however many nodes there are, and comes byte by byte.
 #[test]
 fn a_multicast_leaves_once_and_is_taken_as_its_prefix_comes() {
     for nodes in [2, 3, 9] {
@@ -124,7 +124,8 @@ fn a_multicast_leaves_once_and_is_taken_as_its_prefix_comes() {
     }
 }
 
-/// What a node does with a segment hides behind the arrival of the next: Wu 2005, §4.3.3, complete overlap.
+/// The work of a node with a segment hides behind the arrival of the next: Wu 2005, §4.3.3,
+/// complete overlap.
 #[test]
 fn nodes_distribute_while_data_comes_in() {
     let unequal: Vec<u64> = [vec![0; 1], vec![1; 3], vec![2; 8]].concat();
@@ -147,8 +148,9 @@ fn nodes_distribute_while_data_comes_in() {
     }
 }
 
-/// By messages on the last node of a chain it is the same; a byte takes a nanosecond there, too. A node in the middle has one port for the next
-/// node and its own ranks.
+/// Messages on the last node of a chain hide behind the arrival of the next segment, too; a byte
+/// takes a nanosecond there as well. A node in the middle has one port for the next node and its
+/// own ranks.
 #[test]
 fn messages_on_a_node_hide_behind_what_comes_in() {
     let run = |host_of: &[u64], overlap| {

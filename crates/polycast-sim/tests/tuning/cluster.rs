@@ -14,7 +14,8 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use polycast_sim::{Network, Schedules};
 
-/// As the tuner's `--time`, calls after which an interval is narrow enough, and what starting the job and each task takes.
+/// The tuner's `--time`, the number of calls after which an interval is narrow enough, and the
+/// times that starting the job and each task takes.
 const TIME_US: f64 = 150e3;
 const MOST_SAMPLES: f64 = 60.0;
 const LAUNCH_US: f64 = 1e6;
@@ -28,9 +29,9 @@ pub struct Cluster {
     pub ranks_per_node: u32,
     /// Times are off by about so much.
     pub noise: f64,
-    /// What the network is known for, if that is told.
+    /// The rate and the latency in ns that the tuner is told of the network; `None`: nothing.
     pub told: Option<(&'static str, u64)>,
-    /// What serves, in segments of 8 KiB from so many bytes on.
+    /// The bytes from which on the stock MPI cuts messages into segments of 8 KiB.
     pub stock_cuts_from: u64,
 }
 
@@ -53,7 +54,8 @@ impl Cluster {
         Known::assumed(self.shape(), network)
     }
 
-    /// As MPI libraries choose: trees for what is short, rings and chains for what is long.
+    /// The algorithm of the stock MPI, chosen as MPI libraries do: trees for what is short, rings
+    /// and chains for what is long.
     fn stock(&self, collective: Collective, bytes: u64) -> Algorithm {
         let is_long = bytes >= self.stock_cuts_from;
         let name = match (collective, is_long) {
@@ -74,7 +76,7 @@ impl Cluster {
         }
     }
 
-    /// What a call takes; `None` if it cannot be had.
+    /// The time of a call; `None` if the choice cannot be simulated.
     pub fn truth_us(&self, choice: Choice, collective: Collective, block: u64) -> Option<f64> {
         let algorithm = match choice {
             Choice::Stock => self.stock(collective, block),
@@ -135,7 +137,8 @@ impl<'a> Field<'a> {
         truth_us * (1.0 + self.cluster.noise * spread) * outlier
     }
 
-    /// By turns in one job, as `polycast bench` does: all have the same number of calls, however slow some are.
+    /// Measures the ways by turns in one job, as `polycast bench` does: all have the same number of
+    /// calls, however slow some are.
     pub fn measure(&mut self, task: &Task, block: u64) -> Vec<(Choice, Option<Measured>)> {
         let Task { ways, effort, least_us, .. } = task;
         let mut times = Vec::new();

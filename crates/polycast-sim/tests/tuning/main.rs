@@ -10,10 +10,11 @@ use polycast_core::policy::tune::{Aim, Found, Search};
 use polycast_core::policy::{Capabilities, Choice};
 use polycast_sim::Network;
 
-/// What is as good, beyond the intervals of the two searches.
+/// The factor up to which a choice is as good as the best, beyond the intervals of the two
+/// searches.
 const AS_GOOD: f64 = 1.03;
 
-/// Those that the tuner was developed with.
+/// The clusters that the tuner was developed with.
 fn known() -> [Cluster; 2] {
     let slow = Network { latency_ns: 50_000, ..Network::ethernet(50e6) };
     let two_levels = Network { latency_ns: 50_000, ..Network::ethernet(100e6) };
@@ -39,7 +40,8 @@ fn known() -> [Cluster; 2] {
     ]
 }
 
-/// Those that it was not: other shapes, other rates, more noise, and one of which nothing is known beforehand.
+/// The clusters that the tuner was not developed with: other shapes, other rates, more noise, and
+/// one of which nothing is known beforehand.
 fn held_out() -> [Cluster; 2] {
     let busy = Network { latency_ns: 30_000, send_overhead_ns: 8_000, ..Network::ethernet(200e6) };
     [
@@ -156,7 +158,7 @@ fn and_on_networks_that_it_was_not_made_for() {
     all(&held_out(), &[KIB, 16 * KIB, 256 * KIB], 1, 18.0);
 }
 
-/// As `polycast tune` goes through sizes where nobody says otherwise.
+/// Tunes the sizes that `polycast tune` goes through where nobody says otherwise.
 #[test]
 #[ignore = "make test-all: minutes"]
 fn all_sizes_with_several_seeds() {

@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 pub struct Unicast {
     /// On which network.
     pub network: RouterNetwork,
-    /// Of a message.
+    /// The length of a message.
     pub flits: u32,
     /// Flits that each input's buffer holds.
     pub buffer_flits: u32,
@@ -31,7 +31,7 @@ pub struct Unicast {
     pub load: f64,
     /// Messages of the first half of them are not counted.
     pub cycles: u64,
-    /// Of what is drawn.
+    /// The seed of all that is drawn.
     pub seed: u64,
 }
 
@@ -52,10 +52,11 @@ pub enum RouterNetwork {
     },
 }
 
-/// What came out.
+/// The results of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnicastMeasured {
-    /// From when a message is drawn until its last flit is with its receiver: the mean in cycles.
+    /// The time from the drawing of a message until its last flit is with its receiver: the mean in
+    /// cycles.
     pub latency: f64,
     /// Flits that each node received in a cycle.
     pub accepted: f64,
@@ -63,12 +64,12 @@ pub struct UnicastMeasured {
     pub messages: u64,
 }
 
-/// From winning the switch to the next buffer, or to the node.
+/// Cycles from winning the switch to the next buffer, or to the node.
 const SWITCH_TO_BUFFER: u64 = 3;
-/// From winning the switch to a credit at the router before it, and at a node that sends.
+/// Cycles from winning the switch to a credit at the router before, and at a node that sends.
 const CREDIT_TO_ROUTER: u64 = 3;
 const CREDIT_TO_NODE: u64 = 2;
-/// From a node to its router's buffer.
+/// Cycles from a node to its router's buffer.
 const NODE_TO_BUFFER: u64 = 2;
 /// More than any of these.
 const SLOTS: usize = 8;
@@ -97,13 +98,13 @@ enum Event {
 #[derive(Clone, Copy)]
 enum Input {
     Idle,
-    /// Its head asks for an output.
+    /// The message's head asks for an output.
     Asks(Port),
-    /// It has one, from this cycle on.
+    /// The message has an output, from this cycle on.
     Has(u64),
 }
 
-/// Where an output leads, and where an input comes from.
+/// The end that an output leads to, or that an input comes from.
 #[derive(Clone, Copy)]
 enum End {
     Port(Port),
@@ -123,7 +124,7 @@ struct Source {
 }
 
 impl RouterNetwork {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(self) -> u32 {
         match self {
             RouterNetwork::Mesh { width } => width * width,
@@ -210,10 +211,10 @@ struct Network {
     ends: Vec<End>,
     buffers: Vec<VecDeque<Flit>>,
     inputs: Vec<Input>,
-    /// Which input has an output.
+    /// The input that has each output.
     owners: Vec<Option<Port>>,
     credits: Vec<u32>,
-    /// Who is asked first: places among a router's inputs.
+    /// The input that is asked first: a place among a router's inputs.
     output_turn: Vec<u32>,
     sources: Vec<Source>,
     messages: Vec<Message>,

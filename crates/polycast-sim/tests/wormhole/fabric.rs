@@ -7,10 +7,10 @@ use polycast_sim::wormhole::{
 };
 use proptest::prelude::*;
 
-/// When each message has left and arrived, and how long it was delayed.
+/// The times at which each message has left and has arrived, and for how long it was delayed.
 type Times = BTreeMap<(u64, bool), (u64, u64)>;
 
-/// What receivers do: they take each message so long after it has arrived.
+/// The behaviour of receivers: each message is taken `take_after` after its arrival.
 #[derive(Clone, Copy, Debug)]
 struct Receivers {
     bytes: u64,
@@ -24,7 +24,7 @@ fn entry(message: Message, notice: Notice, at: u64) -> ((u64, bool), (u64, u64))
     }
 }
 
-/// From `(delivered at + take_after)` on, in the order of time.
+/// The messages to be taken, by the time `delivered at + take_after`.
 type Taken = BTreeMap<(u64, u64), (Node, u64)>;
 
 fn by_events(

@@ -65,7 +65,7 @@ fn run(machine: &mut Machine<Script>) -> Vec<Letter<()>> {
 
 const BUFFER: u64 = 64 << 10;
 
-/// From node `from` of a row of five, eastwards.
+/// The link from node `from` of a row of five, eastwards.
 fn link(from: u32) -> u32 {
     2 * 10 + 4 * from
 }
