@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Who read standard output has seen enough, as `head` has after ten lines.
+/// The error of a standard output whose reader has seen enough, as `head` has after ten lines.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads standard output any more")]
 struct ReaderGone;
@@ -25,12 +25,12 @@ pub fn is_reader_gone(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>())
 }
 
-/// What is written; without `put` it is gone in the end.
+/// An output that is being written; without `put` it is deleted in the end.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
     is_stdout: bool,
-    /// Where it is to be and where it is; `None` once it is there.
+    /// The file's final path and its temporary one; `None` once the file has its final name.
     beside: Option<(PathBuf, PathBuf)>,
 }
 

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How long one may take to end after its standard input did.
+/// The longest time that a helper may take to end after its standard input was closed.
 pub const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// What login shells and ssh may print before it speaks.
+/// The most lines that login shells and ssh may print before the helper speaks.
 pub const MAX_CHATTER_LINES: usize = 200;
 
-/// What is kept of its standard error.
+/// The most bytes that are kept of a helper's standard error.
 const MAX_ERRORS_BYTES: u64 = 4_096;
 
-/// How many lines of that are its last words.
+/// The number of lines of standard error that count as a helper's last words.
 const LAST_LINES: usize = 3;
 
 /// The process.
@@ -25,7 +25,7 @@ pub struct HelperProcess {
     child: Child,
     /// Absent when it has been told to end, and while somebody else has it.
     stdin: Option<ChildStdin>,
-    /// What it writes to its standard error, as it comes.
+    /// Pieces of the helper's standard error, as they come.
     errors: Receiver<Vec<u8>>,
 }
 
@@ -62,7 +62,7 @@ impl HelperProcess {
         self.stdin.take()
     }
 
-    /// From now on it is told things through this, its standard input.
+    /// Gives back the helper's standard input, through which [`Self::tell`] writes from now on.
     pub fn listen_to(&mut self, stdin: Option<ChildStdin>) {
         self.stdin = stdin;
     }
@@ -75,7 +75,7 @@ impl HelperProcess {
         }
     }
 
-    /// It may end.
+    /// Closes the helper's standard input, so that the helper ends.
     pub fn dismiss(&mut self) {
         self.stdin = None;
     }
@@ -115,7 +115,8 @@ impl Drop for HelperProcess {
     }
 }
 
-/// What it says, until it ends or cannot be read. Login shells may speak in any encoding.
+/// The lines of a helper's standard output, until the helper ends or its output cannot be read.
+/// Login shells may write in any encoding.
 pub struct Lines(BufReader<ChildStdout>);
 
 impl Iterator for Lines {

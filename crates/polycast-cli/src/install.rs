@@ -53,9 +53,9 @@ pub enum InstallError {
         .abi.example_mpicc()
     )]
     MissingDoor {
-        /// What programs are linked with.
+        /// The binary interface of the MPI that programs are linked with.
         abi: Abi,
-        /// Where its door would be.
+        /// The path at which the door was expected.
         expected: PathBuf,
     },
     /// The loader would take the path of the library for several.
@@ -65,13 +65,13 @@ pub enum InstallError {
         .preload.display()
     )]
     SplitByLoader {
-        /// What programs would preload.
+        /// The path of the object that programs would preload.
         preload: PathBuf,
     },
     /// The path of the library is no text.
     #[error("{}: expected a path in UTF-8", .preload.display())]
     NotUtf8 {
-        /// What programs would preload.
+        /// The path of the object that programs would preload.
         preload: PathBuf,
     },
     /// The tool does not know where it is itself.
@@ -104,7 +104,8 @@ impl Installation {
         self.library_directory.join(PRELOAD)
     }
 
-    /// The same as a value of LD_PRELOAD, in which nothing can be escaped.
+    /// Returns the path of the preloaded object as a value of LD_PRELOAD, in which nothing can be
+    /// escaped: a path with a colon or a space is an error.
     fn preload_value(&self) -> Result<String, InstallError> {
         let preload = self.preload();
         match preload.to_str() {
@@ -130,7 +131,8 @@ impl Installation {
         Some(self.door_path(abi)).filter(|door| door.is_file())
     }
 
-    /// The same; a door that is missing is an error that says how to build it.
+    /// Returns the path of the door for an MPI; a missing door is an error that says how to build
+    /// it.
     pub fn require_door(&self, abi: Abi) -> Result<PathBuf, InstallError> {
         self.door(abi).ok_or_else(|| InstallError::MissingDoor { abi, expected: self.door_path(abi) })
     }
@@ -153,7 +155,8 @@ pub fn preload_without_ours(value: &str) -> Option<String> {
     (others.len() < objects.len()).then(|| others.join(":"))
 }
 
-/// Where to look: the directory that the user named and no other, else beside the tool as installed, else as built.
+/// Lists the folders to search for the installation: only the one that the user named, if any; else
+/// the one beside the tool as installed, then as built.
 fn places(named: Option<OsString>, tool: &Path) -> Vec<PathBuf> {
     if let Some(named) = named {
         return vec![named.into()];

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 /// A file that each run adds to.
 pub struct JsonLines {
     path: PathBuf,
-    /// Its last line has no end, as a run that was killed leaves it.
+    /// True if the last line has no end, as a run that was killed leaves it.
     is_cut: bool,
 }
 

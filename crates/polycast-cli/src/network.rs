@@ -76,7 +76,8 @@ pub fn set(variables: &mut Variables, later: Variables) {
     variables.extend(later);
 }
 
-/// What ranks find out is not left to later jobs, unless they were told so.
+/// Keeps what ranks find out from later jobs, by turning the cache off, unless the variables say
+/// something of it.
 pub fn forget(variables: &mut Variables) {
     if variables.iter().all(|(name, _)| name != CACHE) {
         variables.push((CACHE.to_owned(), "off".to_owned()));

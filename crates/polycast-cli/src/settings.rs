@@ -20,22 +20,22 @@ use polycast_net::InterfaceChoice;
 /// A file that is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{kind} {file}: {source}")]
     Unreadable {
-        /// What it was to be.
+        /// The kind of file that was expected.
         kind: &'static str,
         /// The file.
         file: String,
         /// The system's reason, or what was found instead.
         source: io::Error,
     },
-    /// It is not what it was to be: its problem, with the file's name.
+    /// The file is not of the expected kind or has a mistake: the problem, with the file's name.
     #[error("{kind} {problem}")]
     Wrong {
-        /// What it was to be.
+        /// The kind of file that was expected.
         kind: &'static str,
-        /// What is wrong with it.
+        /// The mistake in the file, in words.
         problem: String,
     },
 }
@@ -108,11 +108,11 @@ pub struct Settings {
     pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
-    /// What is said of the network.
+    /// The topology of the network that a file describes.
     pub topology: Option<Topology>,
-    /// What has been measured of it, and the file that says so.
+    /// The measured parameters of the network, and the name of their file.
     pub parameters: Option<(Parameters, String)>,
-    /// What is in effect, and what is not and why; one line each.
+    /// Remarks on which settings are in effect, and which are not and why; one line each.
     pub notes: Vec<String>,
 }
 
@@ -191,8 +191,8 @@ fn environment() -> impl Iterator<Item = (String, String)> {
     env::vars_os().filter_map(text)
 }
 
-/// What is wrong with the variables of this environment, and with `further` ones that ranks will have: names that are
-/// unknown, and values that are none. Files are judged where they are read.
+/// Lists the mistakes in the variables of this environment, and in `further` ones that ranks will
+/// have: unknown names and invalid values. Files are judged where they are read.
 pub fn problems(further: &[(String, String)]) -> Vec<String> {
     let is_further = |name: &str| further.iter().any(|(other, _)| other == name);
     let mut all: Vec<_> = environment().filter(|(name, _)| !is_further(name)).collect();

@@ -54,7 +54,7 @@ impl Times {
         self.from == "assumed"
     }
 
-    /// Who says so: `measured for same-node`.
+    /// Says where the time comes from: `measured for same-node`.
     pub fn origin(&self) -> String {
         match (self.from, self.class) {
             ("derived", Some(class)) => format!("derived from L and g for {class}"),
@@ -64,7 +64,8 @@ impl Times {
         }
     }
 
-    /// The same with the size, if there is one: `measured for same-node, 8KiB`.
+    /// Says where the time comes from, with its size if there is one: `measured for same-node,
+    /// 8KiB`.
     pub fn source(&self) -> String {
         let size = self.bytes.map_or(String::new(), |bytes| format!(", {}", Bytes(bytes)));
         self.origin() + &size
@@ -82,7 +83,7 @@ impl fmt::Display for Times {
     }
 }
 
-/// What a job makes its trees with.
+/// Returns the planner that a job makes its trees with.
 pub fn planner(site: Site, parameters: Option<&Parameters>) -> Planner {
     match parameters {
         Some(parameters) => Planner::new(site).measured(Arc::new(parameters.clone())),

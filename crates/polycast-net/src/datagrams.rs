@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::Socket;
 
-/// What carries datagrams of one group and is no UDP socket. The functions are those of [`Datagrams`].
+/// A carrier of datagrams for one group that is no UDP socket. The functions are those of
+/// [`Datagrams`].
 #[expect(missing_docs, reason = "one description of each is enough")]
 pub trait Carrier: Send {
     fn send(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize>;
@@ -22,7 +23,7 @@ pub trait Carrier: Send {
         false
     }
 
-    /// Nobody else can send to most.
+    /// Filters nothing and returns false: nobody outside the job can send to most carriers.
     fn keep_only(&mut self, _bytes: [u8; 4], _at: u32) -> bool {
         false
     }
@@ -90,7 +91,8 @@ impl Datagrams {
         }
     }
 
-    /// What may wait here to be received, as the kernel counts a socket's buffer: twice the bytes of the datagrams.
+    /// Returns the capacity for datagrams that wait to be received, as the kernel counts a socket's
+    /// buffer: twice the bytes of the datagrams.
     pub fn receive_buffer_bytes(&self) -> usize {
         match self {
             Datagrams::Udp(socket) => socket.granted_receive_bytes(),
@@ -133,7 +135,8 @@ impl Datagrams {
         }
     }
 
-    /// What has gone wrong below: requests that failed, memberships that were lost. A socket's errors are those of its calls.
+    /// Counts failures below: requests that failed, memberships that were lost. A socket's errors
+    /// are those of its calls.
     pub fn failures(&self) -> u64 {
         match self {
             Datagrams::Udp(_) => 0,
@@ -150,7 +153,7 @@ impl Datagrams {
     }
 }
 
-/// What to sleep on, after [`Datagrams::arm`].
+/// The descriptor to sleep on, after [`Datagrams::arm`].
 impl AsFd for Datagrams {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {

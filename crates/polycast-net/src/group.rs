@@ -15,7 +15,7 @@ pub struct Group {
     pub port: u16,
 }
 
-/// Where a random group is drawn from.
+/// A range of addresses that a random group is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// 239.192.0.0/14, the organisation's own (RFC 2365): routers at its border keep it inside.
@@ -47,7 +47,7 @@ impl Range {
         }
     }
 
-    /// How many groups can be drawn: addresses times ports.
+    /// Returns how many groups can be drawn: addresses times ports.
     pub fn groups(self) -> u64 {
         let is_drawn = |block: &u32| !is_flooded(Ipv4Addr::from(*block));
         let v4 = self.v4().iter().flat_map(|(first, last)| (*first..=*last).step_by(256).filter(is_drawn));

@@ -16,10 +16,10 @@ use crate::memory::Way;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
-/// In `asked`: somebody hands it, or has.
+/// The bit in `asked` that says that some rank hands the bytes, or has.
 const CLAIMED: u64 = 1 << 63;
 
-/// What a rank asks for.
+/// The request of a rank.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Slip {
@@ -27,25 +27,25 @@ pub struct Slip {
     pub asked: AtomicU64,
     /// The number of the last one whose bytes are on the tray. Written by who hands.
     pub handed: AtomicU64,
-    /// Whose stream it is about.
+    /// The stream that the bytes are of: its writer and channel.
     pub stream: AtomicU64,
-    /// In which operation.
+    /// The operation's number.
     pub operation: AtomicU64,
-    /// Where the bytes are, in the writer's process.
+    /// The address of the bytes in the writer's process.
     pub address: AtomicU64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: AtomicU64,
 }
 
 /// A segment, or what stands in for one in tests.
 pub trait Trays {
-    /// How many bytes a tray has.
+    /// Returns the number of bytes that a tray has.
     fn tray_bytes(&self) -> usize;
 
     /// Not 0: some rank has asked at some time.
     fn has_refused(&self) -> &AtomicU64;
 
-    /// Of a rank that asks.
+    /// The slip of a rank that asks.
     fn slip(&self, rank: u32) -> &Slip;
 
     /// Copies onto its tray.
@@ -67,11 +67,11 @@ struct Request {
     way: Way,
     operation: u64,
     bytes: usize,
-    /// Nobody waits for it any more.
+    /// True if no rank waits for the bytes any more.
     is_left: bool,
 }
 
-/// One rank's part in this: it asks, and hands.
+/// A rank's part in this exchange: asking for bytes, and handing them to others.
 pub struct Handed<M> {
     memory: M,
     me: u32,
@@ -85,12 +85,12 @@ fn stream(way: Way) -> u64 {
 }
 
 impl<M: Deref<Target: Trays>> Handed<M> {
-    /// Of rank `me` of a node, over memory in which it has asked for nothing.
+    /// The part of rank `me` of a node, over memory in which it has asked for nothing.
     pub fn new(memory: M, me: u32) -> Handed<M> {
         Handed { memory, me, last: 0, open: None }
     }
 
-    /// Some rank of the node was refused what it wanted to read.
+    /// True if some rank of the node was refused when it wanted to read another's memory.
     pub fn has_refused(&self) -> bool {
         // Relaxed: who misses it looks again.
         self.memory.has_refused().load(Relaxed) != 0
@@ -136,7 +136,7 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         0
     }
 
-    /// This rank needs nothing more of an operation.
+    /// Drops this rank's request in an operation, of which it needs nothing more.
     pub fn leave(&mut self, operation: u64) {
         let Some(open) = self.open.as_mut().filter(|open| open.operation == operation) else { return };
         // Relaxed: it is about the number alone. Who has claimed it hands it soon.

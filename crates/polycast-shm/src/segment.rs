@@ -31,7 +31,7 @@ pub enum SegmentError {
     /// The kernel does not give one, or does not let this process open it.
     #[error("{0}")]
     System(#[from] io::Error),
-    /// What was opened is something else.
+    /// The descriptor is of something else than the segment that was offered.
     #[error("the descriptor is not the segment that was offered: {0}")]
     Other(&'static str),
 }
@@ -42,12 +42,12 @@ impl From<Errno> for SegmentError {
     }
 }
 
-/// How others find a segment.
+/// An offer of a segment, by which others find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The process that has made it.
     pub process: u32,
-    /// Its descriptor there.
+    /// The segment's descriptor in that process.
     pub descriptor: u32,
     /// Tells it apart from all others; by chance.
     pub name: u64,
@@ -65,7 +65,7 @@ unsafe impl Send for Segment {}
 // SAFETY: the same; what it hands out is `raw`.
 unsafe impl Sync for Segment {}
 
-/// How often memory is asked for that signals keep away.
+/// The number of times that memory is asked for while signals interrupt.
 const TRIES: u32 = 10;
 
 /// A signal undoes what has been reserved so far, so it is begun anew; a process that gets signals all the time goes without.

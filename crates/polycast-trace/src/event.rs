@@ -1,17 +1,18 @@
 //! What happened on a rank at some time.
 
-/// One event. What its numbers are depends on its kind.
+/// An event of a rank. The meaning of its numbers depends on its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// On the rank's own clock, in nanoseconds.
     pub at_ns: u64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: Kind,
     /// See [`Kind`].
     pub detail: u8,
-    /// Where, as an index into the file's communicators; [`crate::NOT_NAMED`] where there is none.
+    /// The communicator, as an index into the file's list; [`crate::NOT_NAMED`] where there is
+    /// none.
     pub communicator: u16,
-    /// In which call on that communicator, from 1; 0 where there is none.
+    /// The number of the call on that communicator, from 1; 0 where there is none.
     pub call: u32,
     /// See [`Kind`].
     pub a: u64,
@@ -21,13 +22,14 @@ pub struct Event {
     pub c: u32,
 }
 
-/// What happened, and what the numbers of the event then are.
+/// The kind of an event, with the meaning of the event's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// The program called. `detail`: the collective; `a`: bytes of a message, or of a rank's block; `b`: the root.
     Call = 1,
-    /// It was settled who serves the call. `detail`: the collective; `b`, `c`: the names of the choice and of the reason.
+    /// The choice for the call was settled. `detail`: the collective; `b`, `c`: the names of the
+    /// choice and of the reason.
     Chosen = 2,
     /// The call returned. `detail`: 0, or 1 after an error; `a`: nanoseconds that the rank waited in it, as far as it is known; `b`: how often.
     Return = 3,
@@ -39,7 +41,8 @@ pub enum Kind {
     LastDatagram = 6,
     /// All of them: `a` came, `b` of those brought something new, `c` went.
     Datagrams = 7,
-    /// What was lost: `a` fragments were sent again to this node, `b` were restored from the parity, `c` requests were made.
+    /// The losses: `a` fragments were sent again to this node, `b` were restored from the parity,
+    /// `c` requests were made.
     Repairs = 8,
     /// A call went to the MPI although no communicator was asked. `detail`: the collective; `a`: bytes; `b`: the name of the reason.
     Left = 9,
@@ -70,7 +73,7 @@ impl Kind {
 pub const EVENT_WORDS: usize = 4;
 
 impl Event {
-    /// As it stands in memory and in files.
+    /// Returns the event as words, as memory and files have it.
     #[inline]
     pub fn words(&self) -> [u64; EVENT_WORDS] {
         let Event { at_ns, kind, detail, communicator, call, a, b, c } = *self;

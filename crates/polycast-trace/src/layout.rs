@@ -1,6 +1,6 @@
 //! Where what stands in a file: words of 64 bits, the lowest byte first. docs/trace.md is the description.
 
-/// Of the format. A reader refuses any other.
+/// The version of the format. A reader refuses any other.
 pub const VERSION: u64 = 1;
 
 /// The index of what has no place in a table: the table was full.
@@ -57,14 +57,14 @@ pub mod at {
     pub const COMMAND_WORDS: usize = 16;
 }
 
-/// How a rank came to write its file.
+/// The reason why a rank wrote its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The program called `MPI_Finalize`.
     Finalized = 1,
     /// The process ended without that.
     Exited = 2,
-    /// It got SIGTERM.
+    /// The process got SIGTERM.
     Terminated = 3,
 }
 
@@ -74,12 +74,13 @@ impl Ending {
     }
 }
 
-/// When the own clock showed `local_ns`, that of rank 0 was `offset_ns` ahead, with an error of `error_ns` at most.
+/// A comparison of clocks: when the own clock showed `local_ns`, that of rank 0 was `offset_ns`
+/// ahead, with an error of `error_ns` at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// CLOCK_MONOTONIC of the rank, in nanoseconds; never 0.
     pub local_ns: u64,
-    /// What is to be added to get rank 0's.
+    /// The nanoseconds to add to get rank 0's time.
     pub offset_ns: i64,
     /// Half of the fastest exchange.
     pub error_ns: u64,
@@ -110,7 +111,7 @@ impl Checksum {
     }
 }
 
-/// What stands in the place of the rest of a text.
+/// The mark in the place of the rest of a text.
 const CUT: &str = "…";
 
 /// A text in as many words. One that is longer is cut, which it shows, and not within a character.

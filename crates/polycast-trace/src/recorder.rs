@@ -21,18 +21,18 @@ pub const EVENTS: usize = 1 << 16;
 /// Words that are written at a time.
 const CHUNK_WORDS: usize = 512;
 
-/// Whose file it is.
+/// The identity of a rank, for the header of its file.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
-    /// In MPI_COMM_WORLD.
+    /// The rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Of MPI_COMM_WORLD.
+    /// The size of MPI_COMM_WORLD.
     pub ranks: u32,
-    /// The same on all ranks of a job, and on no other job's; 0: not known.
+    /// The job's number, equal on all its ranks and on no other job's; 0: not known.
     pub job: u64,
-    /// The same on ranks whose clock is one.
+    /// The clock's number, equal on ranks whose clock is one.
     pub clock: u64,
-    /// Its number in the system.
+    /// The process's number in the system.
     pub process: u32,
     /// On CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
@@ -111,7 +111,7 @@ impl Recorder {
         store(&self.header[first..], &Clock::words(Some(clock)));
     }
 
-    /// Something happened.
+    /// Records an event.
     #[inline]
     pub fn record(&self, event: Event) {
         // Relaxed: who reads the ring while others write may see parts of events (invariant 2).
@@ -139,8 +139,9 @@ impl Recorder {
         known as u16
     }
 
-    /// One more communicator: whose ranks in MPI_COMM_WORLD `group` names, the how manieth of these it is (from 0), how many ranks it
-    /// has, and which this one is there. Gives its index. To be called by one thread at a time.
+    /// Adds a communicator and returns its index. Of its ranks `group` names those in
+    /// MPI_COMM_WORLD, `ordinal` counts communicators of these ranks from 0, `size` is their
+    /// number, and `rank` is this rank's number there. To be called by one thread at a time.
     pub fn communicator(&self, group: u64, ordinal: u32, size: u32, rank: u32, first_world_rank: u32) -> u16 {
         let met = self.met.load(Ordering::Relaxed);
         let Some(place) = self.communicators.get(met as usize) else {

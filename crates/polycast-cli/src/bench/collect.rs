@@ -5,36 +5,37 @@ use std::mem::take;
 use super::figures::Measured;
 use crate::jobs::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
 
-/// What the measuring program says about the job before it measures.
+/// The measuring program's description of the job before it measures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// The library's name and version.
     pub mpi_version: String,
-    /// By rank.
+    /// The place of each rank, by rank.
     pub places: Vec<Place>,
     /// The common clock.
     pub clock: Option<Clock>,
     /// More ranks than cores under one kernel.
     pub oversubscribed: bool,
-    /// How far apart ranks wake up, in ns, where receivers are to wait for the root.
+    /// The spread in ns with which ranks wake up, where receivers are to wait for the root.
     pub wake_up_ns: Option<u64>,
 }
 
 impl Header {
-    /// From whose call times run.
+    /// Returns the call that times run from: the root's where receivers wait for it, else the
+    /// first.
     pub fn time_from(&self) -> TimeFrom {
         if self.wake_up_ns.is_some() { TimeFrom::RootCall } else { TimeFrom::FirstCall }
     }
 }
 
-/// Something that can be reported now.
+/// An event that can be reported now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The header is complete.
     Ready,
     /// A block of this many repetitions of the present size is complete.
     Block(u64),
-    /// This size (its position in the plan) is done in this launch.
+    /// The size with this position in the plan is done in this launch.
     SizeDone(usize),
     /// A line that is not the measuring program's.
     Foreign,
@@ -46,7 +47,7 @@ pub enum CollectError {
     /// The measuring program gave up.
     #[error("{0}")]
     Refused(String),
-    /// It is of another version.
+    /// The measuring program is of another version.
     #[error(
         "the measuring program writes format {0}, expected {FORMAT_VERSION}: build it again with `make doors`"
     )]
@@ -59,9 +60,9 @@ pub enum CollectError {
 /// Everything that was measured so far.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Of the last launch, and the communicator that is measured.
+    /// The header of the last launch, and of the communicator that is measured.
     pub header: Header,
-    /// By size, in the order of the plan.
+    /// The measurements by size, in the order of the plan.
     pub sizes: Vec<Measured>,
     current: usize,
     next: usize,

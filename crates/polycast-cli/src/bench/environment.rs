@@ -21,11 +21,12 @@ pub struct Environment {
     pub machine: Machine,
     /// `openmpi` or `mpich`.
     pub mpi: String,
-    /// What the library says about itself.
+    /// The MPI library's description of itself.
     pub mpi_version: String,
     /// The mpiexec.
     pub launcher: String,
-    /// Of several MPIs that are measured in turn, each with its version; the three before name all of them.
+    /// The MPIs if several are measured in turn, each with its version; the three fields before
+    /// name all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpis: Vec<String>,
     /// Whether polycast was preloaded; if not, only stock could be measured.
@@ -44,19 +45,21 @@ pub struct Environment {
     pub launches: usize,
     /// The common clock.
     pub clock: Option<ClockReport>,
-    /// From whose call times run.
+    /// The call that times run from.
     pub time_from: TimeFrom,
     /// Whether caches were emptied before each repetition.
     pub cold: bool,
-    /// What is measured of a repetition of the present operation; each point says it itself.
+    /// The span that is measured of a repetition of the present operation; each point carries its
+    /// own.
     #[serde(skip)]
     pub span: Span,
     /// The present operation.
     #[serde(skip)]
     pub operation: Operation,
-    /// How far apart ranks wake up that are told the same time, where times run from the root's call.
+    /// The spread in µs with which ranks wake up that were given the same time, where times run
+    /// from the root's call.
     pub wake_up_spread_us: Option<f64>,
-    /// Which repetitions are late.
+    /// The definition of late repetitions, in words.
     pub tolerance: &'static str,
     /// The slowest link, where it is known.
     pub rate_bits_per_second: Option<u64>,
@@ -69,11 +72,11 @@ pub struct Environment {
 /// A machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// Its name.
+    /// The machine's name.
     pub host: String,
-    /// Its kernel.
+    /// The version of the machine's kernel.
     pub kernel: String,
-    /// Its processor.
+    /// The model of the machine's processor.
     pub cpu: String,
     /// Cores that the tool may use.
     pub cores: usize,
@@ -82,15 +85,15 @@ pub struct Machine {
 /// A host of the job.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// The host's name.
     pub name: String,
     /// Ranks on it.
     pub ranks: usize,
-    /// Its online cores, which it may share with other hosts of a lab.
+    /// The online cores of the host, which it may share with other hosts of a lab.
     pub cores: u32,
 }
 
-/// How the clocks of the ranks were brought together.
+/// The common clock: how the clocks of the ranks were brought together, and how well.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClockReport {
     /// `shared`: all ranks read one clock. `two-level`: one rank per kernel was measured by ping-pongs. `pingpong`:
@@ -136,7 +139,7 @@ pub fn tolerance_rule(oversubscribed: bool, from: TimeFrom) -> &'static str {
 }
 
 impl Machine {
-    /// This machine. What cannot be read is empty.
+    /// Describes this machine. A value that cannot be read is empty.
     pub fn here() -> Machine {
         let uname = nix::sys::utsname::uname().ok();
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::figures::wire_us;
 use super::point::Point;
 
-/// What is known about the place of a measurement.
+/// The description and calibration of the place of a measurement, if it is a lab.
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
     description: Option<Value>,
@@ -22,7 +22,7 @@ const LONGEST_TRANSFER: Duration = Duration::from_millis(300);
 /// Transfers of each size; the median counts.
 const TRANSFERS: usize = 5;
 
-/// How long all links are loaded at once.
+/// The time for which all links are loaded at once.
 const LOAD_TIME: Duration = Duration::from_secs(1);
 
 impl Fidelity {

@@ -33,12 +33,12 @@ use Operation::{Allgather, Allgatherv, Allreduce, Alltoall, Barrier, Bcast, Gath
 /// No list of operations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationsError {
-    /// One of them is none.
+    /// A word in the list is no collective.
     #[error(
         "unknown collective {0:?}, expected all or a list of bcast, scatter, gather, allgather, allgatherv, alltoall, barrier, reduce, allreduce"
     )]
     Unknown(String),
-    /// The same one twice.
+    /// A collective is in the list twice.
     #[error("{0} is listed twice")]
     Twice(Operation),
 }
@@ -65,7 +65,7 @@ impl Operation {
         Ok(list)
     }
 
-    /// As in the function's name, in lower case.
+    /// Returns the name as in the MPI function, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Allgatherv => "allgatherv",
@@ -78,7 +78,7 @@ impl Operation {
         matches!(self, Bcast | Scatter)
     }
 
-    /// Whose algorithms serve it.
+    /// Returns the collective whose algorithms serve the operation.
     pub fn collective(self) -> Collective {
         match self {
             Bcast => Collective::Broadcast,
@@ -143,7 +143,8 @@ impl Operation {
         }
     }
 
-    /// What the busiest link between hosts must carry in one direction, in bytes, whatever the algorithm: a lower bound.
+    /// Returns a lower bound of the bytes that the busiest link between hosts must carry in one
+    /// direction, whatever the algorithm.
     ///
     /// `host_of` has the host of each rank, numbered from 0, each with one link that carries both directions at once. What has to enter or leave
     /// a host goes over its link. An allreduce of B bytes on n hosts needs n - 1 receptions to combine each element and n - 1 to bring the result

@@ -41,7 +41,7 @@ impl Method {
     }
 }
 
-/// What is to be measured.
+/// The plan of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The operation.
@@ -56,11 +56,11 @@ pub struct Plan {
     pub time: Duration,
     /// Jobs that are started.
     pub launches: u32,
-    /// When ranks call.
+    /// The times at which ranks call.
     pub arrival: Arrival,
-    /// Who sends.
+    /// The root, or that it rotates.
     pub root: Root,
-    /// What a time is.
+    /// The method that defines a time.
     pub method: Method,
     /// Caches are emptied before each repetition.
     pub cold: bool,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub corrupt: Option<u32>,
 }
 
-/// What is known about the network of a job.
+/// The facts known about the network of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// The hosts' interface on it; without one the kernel's route to a multicast group decides.
@@ -80,7 +80,7 @@ pub struct Links {
 }
 
 impl Plan {
-    /// How many communicators are measured.
+    /// Returns the number of communicators that are measured.
     pub fn communicators(&self) -> usize {
         self.rank_counts.len().max(1)
     }

@@ -11,11 +11,12 @@ use crate::jobs::record::{TimeFrom, TimeTo};
 pub struct Point {
     /// The operation.
     pub collective: String,
-    /// What was asked for.
+    /// The variant as the user asked for it.
     pub variant: String,
     /// The MPI and its version.
     pub mpi: String,
-    /// What polycast served it by, in the form of `POLYCAST_BCAST`; `None` where polycast was not there to tell.
+    /// The choice by which polycast served the variant, in the form of `POLYCAST_BCAST`; `None`
+    /// where polycast was not there to tell.
     pub algorithm: Option<String>,
     /// Ranks of the job.
     pub ranks: usize,
@@ -31,13 +32,13 @@ pub struct Point {
     pub arrival: String,
     /// The delay of the arrival pattern.
     pub delay_us: f64,
-    /// From whose call times run.
+    /// The call that times run from.
     pub time_from: TimeFrom,
-    /// Whose return ends them.
+    /// The return that ends times.
     pub time_to: TimeTo,
     /// Repetitions that the figures rest on.
     pub samples: usize,
-    /// Those of them that a rank entered too late: they count where there are too few others.
+    /// The repetitions that a rank entered too late: they count where there are too few others.
     pub late: usize,
     /// Repetitions that a rank entered too late and that do not count.
     pub dropped: usize,
@@ -49,7 +50,7 @@ pub struct Point {
     pub median_us: Option<f64>,
     /// The 95 % interval of the median.
     pub ci_low_us: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the interval, in µs.
     pub ci_high_us: Option<f64>,
     /// 90 % of the completions are not longer.
     pub p90_us: Option<f64>,
@@ -59,7 +60,7 @@ pub struct Point {
     pub min_us: Option<f64>,
     /// The longest completion.
     pub max_us: Option<f64>,
-    /// What the busiest link must carry, whatever the algorithm.
+    /// The bytes that the busiest link must carry, whatever the algorithm.
     pub wire_bytes: u64,
     /// The time that they need on the slowest link.
     pub wire_us: Option<f64>,
@@ -71,7 +72,8 @@ pub struct Point {
     pub ratio_to_blast: Option<f64>,
     /// The slowest over the fastest receiver, by the medians of their returns.
     pub skew_ratio: Option<f64>,
-    /// By rank: the median of its return since the common start, or the root's call; the root's own repetitions left out when it rotates.
+    /// The median return of each rank, by rank, since the common start or the root's call; the
+    /// root's own repetitions are left out when it rotates.
     pub per_rank_median_us: Vec<Option<f64>>,
     /// Median of the time that the root spent in the call.
     pub root_occupied_median_us: Option<f64>,
@@ -81,13 +83,15 @@ pub struct Point {
     pub launches: usize,
     /// The median of each of them.
     pub launch_median_us: Vec<Option<f64>>,
-    /// What `speedup` compares with: `stock` where it was measured, else the first variant.
+    /// The variant that `speedup` compares with: `stock` where it was measured, else the first
+    /// variant.
     pub reference: String,
-    /// How many times faster than the reference: the median over pairs of neighbouring repetitions.
+    /// The speed as a multiple of the reference's: the median over pairs of neighbouring
+    /// repetitions.
     pub speedup: Option<f64>,
     /// The 95 % interval of the speed-up.
     pub speedup_ci_low: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the speedup's interval.
     pub speedup_ci_high: Option<f64>,
     /// Why there is no speed-up although both were measured: it contradicts the medians, or could be anything.
     pub speedup_withheld: Option<String>,
@@ -97,7 +101,7 @@ pub struct Point {
     pub verified: bool,
     /// Repetitions after which a rank had wrong data.
     pub wrong: usize,
-    /// How late a rank could be and still count.
+    /// The latest that a rank could call so that the repetition still counts, in µs.
     pub tolerance_us: Option<f64>,
     /// The bound of the common clock's error.
     pub clock_error_us: f64,
@@ -105,9 +109,9 @@ pub struct Point {
     pub believed: Option<bool>,
     /// Why it is not to be believed.
     pub doubt: Option<String>,
-    /// What is to be known of it besides: few repetitions, late ones, what was left to the MPI.
+    /// The remarks on the point: few repetitions, late ones, calls that were left to the MPI.
     pub remark: Option<String>,
-    /// By rank: the mean time in the call, for the views of other benchmarks.
+    /// The mean time of each rank in the call, by rank, for the views of other benchmarks.
     #[serde(skip)]
     pub per_rank_mean_us: Vec<f64>,
 }

@@ -64,7 +64,7 @@ fn scarcity(point: &Point, time_limit: Duration) -> Option<String> {
     Some(format!("{found}: raise --time to {seconds}s"))
 }
 
-/// What served it where that may not be what is expected.
+/// Returns the remark on the choice that served the point, where it may not be the expected one.
 fn choice(point: &Point) -> Option<String> {
     let algorithm = point.algorithm.as_deref()?;
     match point.variant.as_str() {

@@ -23,9 +23,9 @@ use crate::mpi::Mpi;
 
 /// Everything that a measurement needs.
 pub struct Session<'a> {
-    /// What is measured.
+    /// The plan of the measurement.
     pub plan: &'a Plan,
-    /// Where.
+    /// The hosts to measure on.
     pub target: &'a JobTarget,
     /// With which MPI.
     pub mpi: &'a Mpi,
@@ -35,9 +35,9 @@ pub struct Session<'a> {
     pub variables: Vec<(String, String)>,
     /// Whether polycast is among them.
     pub preloaded: bool,
-    /// What is known about the network.
+    /// The facts known about the network.
     pub links: Links,
-    /// What the lab can show.
+    /// The range that the lab can show.
     pub fidelity: Fidelity,
     /// Whether no other operation is measured after this one.
     pub is_last: bool,

@@ -13,7 +13,7 @@ pub const MAX_SIZES: usize = 256;
 /// Why a list of sizes could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
-    /// One of them is no size.
+    /// An entry of the list is no size.
     #[error("{0}; at most 2147483647 bytes (2GiB - 1), which is what MPI can count")]
     Size(#[from] ParseBytesError),
     /// Too large for one call.

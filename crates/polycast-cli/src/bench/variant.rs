@@ -9,14 +9,14 @@ use super::operation::Operation;
 /// The most variants of one job.
 pub const MAX_VARIANTS: usize = 32;
 
-/// What serves a call.
+/// A variant: the way in which calls are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The MPI's own function.
     Stock,
-    /// What polycast chooses by its table.
+    /// The choice that polycast makes by its table.
     Polycast,
-    /// One algorithm of polycast, or multicast.
+    /// An algorithm of polycast, or multicast.
     Forced(Choice),
     /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. What the network can do at best.
     Blast,
@@ -46,10 +46,10 @@ impl Variant {
 /// Why a list of variants could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VariantsError {
-    /// One of them is none.
+    /// A word in the list is no variant.
     #[error("variant {found:?}: expected stock, polycast, blast or an algorithm: {source}")]
     Unknown {
-        /// What stood there.
+        /// The unknown word.
         found: String,
         /// Why it is no algorithm.
         source: ParseChoiceError,
@@ -57,7 +57,7 @@ pub enum VariantsError {
     /// A multicast of the same bytes is none.
     #[error("variant blast: a bare multicast does what bcast does, not {0}")]
     Blast(Operation),
-    /// The same one twice.
+    /// A variant is in the list twice.
     #[error("variant {0} is listed twice")]
     Twice(Variant),
     /// Too many.

@@ -42,7 +42,7 @@ fn is_absurd(low: f64, high: f64) -> bool {
     high > low * if is_undecided { WIDEST_UNDECIDED } else { WIDEST }
 }
 
-/// One says faster, the other slower, and not by a hair.
+/// True if one factor says faster and the other slower, and neither by a hair.
 fn contradict(one: f64, other: f64) -> bool {
     let side = |times: f64| match times {
         faster if faster > ALIKE => 1,

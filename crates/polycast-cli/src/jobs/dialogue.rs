@@ -69,7 +69,9 @@ impl Dialogue {
         }
     }
 
-    /// What became of a job that says nothing more. A launcher may close its output and stay.
+    /// Ends the dialogue with a job that says nothing more: waits up to `leave` for the job to end,
+    /// ends it otherwise, and returns the reason as an error. A launcher may close its output and
+    /// stay.
     fn gone(&mut self, leave: Duration) -> io::Result<DialogueError> {
         let ending = leave_or_end(&mut self.child, leave, &self.interrupted)?;
         self.has_ended = true;

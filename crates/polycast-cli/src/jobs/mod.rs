@@ -35,11 +35,11 @@ pub trait RankServer {
     fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError>;
 }
 
-/// What the ranks say before the first order.
+/// The ranks' greeting, before the first order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     /// The library's name and version.
     pub mpi_version: String,
-    /// By rank.
+    /// The place of each rank, by rank.
     pub places: Vec<Place>,
 }

@@ -11,7 +11,7 @@ use crate::hosts::{self, HostsError, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
 use crate::usage::wrong;
 
-/// What the user asks for.
+/// The user's request for hosts and ranks.
 #[derive(Clone, Debug, Default)]
 pub struct TargetRequest {
     /// An emulated cluster.

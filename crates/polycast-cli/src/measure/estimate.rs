@@ -10,7 +10,7 @@ pub struct Estimate {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
-    /// How many samples that rests on; of several estimates the smallest number.
+    /// The samples that the estimate rests on; of several estimates combined the smallest number.
     pub samples: usize,
 }
 
@@ -45,7 +45,7 @@ impl Estimate {
         }
     }
 
-    /// What of it lies within `least` and `most`.
+    /// Returns the estimate with value and interval limited to `least`..=`most`.
     pub fn clamped(self, least: f64, most: f64) -> Estimate {
         let clamp = |ns: f64| ns.clamp(least, most);
         Estimate { ns: clamp(self.ns), low: clamp(self.low), high: clamp(self.high), samples: self.samples }

@@ -8,13 +8,15 @@ use super::estimate::Estimate;
 use crate::bench::point::Point as Figures;
 use crate::terminal::margin;
 
-/// What shares: the broadcast through a node's memory, which two-level broadcasts have on each node.
+/// The choice that shares a node: the broadcast through the node's memory, which two-level
+/// broadcasts have on each node.
 pub const ALONE: &str = "two-level";
 
 /// Segments of the message between two nodes that shows the penalty.
 pub const SEGMENTS: u64 = 4;
 
-/// Where nobody names sizes: `smcc(m)` is asked for whole messages, too.
+/// Returns the sizes for which `smcc(m)` is measured if the user names none; whole messages are
+/// among them.
 pub fn sizes() -> Vec<u64> {
     (5..13).map(|power| 1 << (2 * power)).collect()
 }

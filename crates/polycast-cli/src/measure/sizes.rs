@@ -14,10 +14,12 @@ const STRAIGHT_ENOUGH: f64 = 0.05;
 /// Neighbours that are no further apart than this factor have nothing measured between them.
 const CLOSEST: f64 = 1.5;
 
-/// What fits into a packet takes as long as a byte: only from so many bytes on does time grow with them.
+/// The size in bytes that a packet takes: a smaller message takes as long as a byte, and only
+/// beyond it does time grow with bytes.
 const PACKET: u64 = 1 << 10;
 
-/// How often a size is measured again whose intervals are too wide, each time with twice as much time.
+/// The number of times that a size is measured again if its intervals are too wide, each time with
+/// twice as much time.
 const MAX_AGAIN: u32 = 2;
 
 /// The sizes to begin with, if the user names none: 1 B to 4 MiB.
@@ -25,14 +27,14 @@ pub fn powers_of_four() -> Vec<u64> {
     (0..12).map(|power| 1 << (2 * power)).collect()
 }
 
-/// What is wished.
+/// The user's wishes for a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The sizes to begin with, rising.
     pub sizes: Vec<u64>,
     /// Whether larger ones are left out when the fewest samples of them would take more than twice their time.
     pub may_stop: bool,
-    /// How many sizes a class gets at most.
+    /// The most sizes that a class gets.
     pub most: usize,
     /// Time for a size.
     pub limit_ns: f64,

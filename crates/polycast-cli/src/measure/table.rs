@@ -40,7 +40,7 @@ pub fn print(parameters: &Parameters) -> String {
     text
 }
 
-/// What ranks of a node share, and where it is known the penalty.
+/// Writes the table of a collective among the ranks of a node, with the penalty where it is known.
 fn shared(Sharing { collective, ranks, cost: smcc, penalty }: &Sharing) -> String {
     let row = |(row, point): (usize, &Point)| {
         let ovp = penalty.as_ref().and_then(|curve| {

@@ -15,7 +15,7 @@ use super::{OfCollective, OfRanks, Placement, Rule, Rules, Way};
 
 /// More of one thing no file has.
 const MOST: u64 = 10_000;
-/// So begin files of a later version, whose rules may have a fifth number.
+/// The first words of files of a later version, whose rules may have a fifth number.
 pub const VERSION: &str = "rule-file-version-";
 
 struct Numbers<'a> {

@@ -26,44 +26,46 @@ use polycast_core::units::Bytes;
 /// All rules of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// By rising collectives as the library numbers them.
+    /// The rules of each collective, in rising order of the library's numbers for collectives.
     pub collectives: Vec<OfCollective>,
 }
 
 /// The rules for a collective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfCollective {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// By rising sizes of communicators; each is for those up to the next. Where placements have rules of their own, those of one behind
-    /// those of another, and [`Placement::Any`] last.
+    /// The rules by rising sizes of communicators; each entry is for sizes up to the next. Where
+    /// placements have rules of their own, the entries stand placement after placement, with
+    /// [`Placement::Any`] last.
     pub communicators: Vec<OfRanks>,
 }
 
 /// The rules for communicators from a size on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfRanks {
-    /// Where their ranks are.
+    /// The placement of the communicators' ranks.
     pub placement: Placement,
     /// The fewest ranks.
     pub ranks: u32,
-    /// By rising bytes, from 0 on; each is for those up to the next.
+    /// The rules by rising bytes, from 0 on; each is for sizes up to the next.
     pub rules: Vec<Rule>,
 }
 
-/// Where the ranks of a communicator are, as far as Open MPI 6 asks: `comm_rank_distribution`.
+/// The placement of a communicator's ranks on nodes, as far as Open MPI 6 asks:
+/// `comm_rank_distribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Each on a node of its own.
     OnePerNode,
     /// All on one.
     SingleNode,
-    /// Wherever they are, if these have no rules of their own.
+    /// Any placement that has no rules of its own.
     Any,
 }
 
 impl Placement {
-    /// Those with rules of their own first.
+    /// All placements, those with rules of their own first.
     const ALL: [Placement; 3] = [Placement::OnePerNode, Placement::SingleNode, Placement::Any];
 
     /// Open MPI's name.
@@ -76,31 +78,32 @@ impl Placement {
     }
 }
 
-/// What serves messages from a size on.
+/// The way that serves messages from a size on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// In all: of gather, scatter, allgather and all-to-all the blocks of all ranks.
+    /// The first size in bytes, counted in all: of gather, scatter, allgather and all-to-all the
+    /// blocks of all ranks.
     pub bytes: u64,
-    /// What serves them.
+    /// The way that serves these sizes.
     pub way: Way,
     /// For readers.
     pub because: Option<String>,
 }
 
 impl Rule {
-    /// From so many bytes on the library decides.
+    /// A rule that leaves sizes from `bytes` on to the library.
     fn stock(bytes: u64) -> Rule {
         Rule { bytes, way: Way::STOCK, because: None }
     }
 }
 
 impl OfRanks {
-    /// From so many ranks on these.
+    /// The rules for communicators from `ranks` ranks on.
     fn new(ranks: u32, rules: Vec<Rule>) -> OfRanks {
         OfRanks { placement: Placement::Any, ranks, rules }
     }
 
-    /// From so many ranks on the library decides.
+    /// An entry that leaves communicators from `ranks` ranks on to the library.
     fn stock(ranks: u32) -> OfRanks {
         OfRanks::new(ranks, vec![Rule::stock(0)])
     }
@@ -118,7 +121,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// How rules are written for it; `None`: MPICH has no rules, but a [`Tree`].
+    /// Returns the format of this library's rules; `None`: MPICH has no rules, but a [`Tree`].
     pub fn format(self) -> Option<Format> {
         match self {
             Target::Openmpi => Some(Format::Openmpi),
@@ -128,7 +131,7 @@ impl Target {
     }
 }
 
-/// How rules are written.
+/// The format of a file of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Numbers, one behind the other.
@@ -182,7 +185,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// As a file of that format.
+    /// Writes the rules as a file of that format.
     ///
     /// # Errors
     /// It cannot say that.
@@ -193,7 +196,8 @@ impl Rules {
         }
     }
 
-    /// What the library would not understand, or understand otherwise than it looks.
+    /// Checks that the library understands the rules as they look: sizes of communicators and bytes
+    /// rise, and the first rule is for 0 bytes.
     fn check(&self) -> Result<(), String> {
         for OfCollective { collective, communicators } in &self.collectives {
             let is_behind =
@@ -242,7 +246,7 @@ impl Rules {
         })
     }
 
-    /// How many rules there are.
+    /// Counts the rules.
     pub fn count(&self) -> usize {
         self.collectives.iter().flat_map(|one| &one.communicators).map(|one| one.rules.len()).sum()
     }

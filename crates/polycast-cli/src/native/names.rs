@@ -3,7 +3,7 @@ use std::fmt;
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
-/// One of the library's own algorithms, with what it may be told; 0: as the library has it.
+/// An algorithm of the library's own, with its parameters; 0: as the library has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
     /// Open MPI's number among those for the collective, or the place among MPICH's; 0: the library decides.
@@ -20,7 +20,7 @@ impl Way {
     /// The library decides.
     pub const STOCK: Way = Way { algorithm: 0, fan: 0, segment: 0, name: "ignore" };
 
-    /// That number of a collective, if there is such a one.
+    /// The way with the algorithm of that number, if the collective has such a one.
     pub fn new(collective: Collective, algorithm: u32, fan: u32, segment: u64) -> Option<Way> {
         if algorithm == 0 {
             return Some(Way::STOCK);
@@ -48,7 +48,7 @@ impl Way {
         known.is_some_and(|(_, takes)| *takes != Nothing)
     }
 
-    /// What Open MPI 6 calls it.
+    /// Returns Open MPI 6's name for the algorithm.
     pub fn name_in_json(self, collective: Collective) -> &'static str {
         if (collective, self.name) == BRUCK { BRUCK_IN_JSON } else { self.name }
     }
@@ -88,12 +88,12 @@ impl fmt::Display for Way {
     }
 }
 
-/// What an algorithm may be told.
+/// The parameters that an algorithm takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Nothing,
     Segments,
-    /// And how many children.
+    /// The size of segments and the number of children.
     SegmentsAndFan,
 }
 use Takes::{Nothing, Segments, SegmentsAndFan};
@@ -153,7 +153,7 @@ fn algorithms(collective: Collective) -> &'static [(&'static str, Takes)] {
     }
 }
 
-/// It has another name since Open MPI 5, where the fan-out counts.
+/// Bruck's allgather, which has another name since Open MPI 5, where the fan-out counts.
 const BRUCK: (Collective, &str) = (Collective::Allgather, "bruck");
 const BRUCK_IN_JSON: &str = "bruck-k-fanout";
 /// The k of Open MPI's k-nomial trees, whatever a rule says: only a variable for all calls changes it.

@@ -8,14 +8,15 @@ use super::{Library, Rule, Way};
 
 /// Ways that take longer than the best one so many times are not measured again.
 const PROMISING: f64 = 1.3;
-/// So many calls of those that are take enough time for as many as an interval needs: some of it passes between them.
+/// The number of calls for a measurement, so that those that are taken suffice for an interval:
+/// some time passes between calls.
 const CALLS: f64 = 1.5 * Measured::LEAST_SAMPLES as f64;
 
 /// The library's own ways, each measured in launches of its own: all once, then those that may win for longer.
 #[derive(Clone, Debug)]
 pub struct Search {
     sizes: Vec<u64>,
-    /// By way, then by size.
+    /// The times by way, then by size.
     ways: Vec<(Way, Vec<Option<Measured>>)>,
 }
 
@@ -37,7 +38,8 @@ impl Search {
         all.filter(|(_, sizes): &(Way, Vec<u64>)| !sizes.is_empty()).collect()
     }
 
-    /// Those that may win, and the library's decision where one of them may win.
+    /// Returns the ways that may win with the sizes at which they may, and the library's own
+    /// decision at those sizes.
     pub fn second_round(&self) -> Vec<(Way, Vec<u64>)> {
         let may_win = |way: &Way, place: usize| {
             let Some(best) = self.best(place) else { return false };
@@ -65,7 +67,7 @@ impl Search {
         together.into_iter().chain(long.into_iter().map(|bytes| (vec![bytes], needed(&bytes)))).collect()
     }
 
-    /// What was measured last counts.
+    /// Notes the time of a way for a size. The last measurement counts.
     pub fn took(&mut self, way: Way, bytes: u64, time: Measured) {
         let place = self.sizes.iter().position(|size| *size == bytes);
         let known = self.ways.iter_mut().find(|(known, _)| *known == way);
@@ -74,7 +76,7 @@ impl Search {
         }
     }
 
-    /// One that fails, or has wrong data, is none of them.
+    /// Removes a way that failed or had wrong data.
     pub fn leave_out(&mut self, way: Way) {
         self.ways.retain(|(known, _)| *known != way);
     }
@@ -105,7 +107,8 @@ impl Search {
         self.sizes.iter().enumerate().filter_map(at).collect()
     }
 
-    /// As rules: from the smallest size that was measured on, with borders at geometric means.
+    /// Makes rules of the best ways: from the smallest size that was measured on, with borders at
+    /// geometric means.
     pub fn rules(&self) -> Vec<Rule> {
         let found = self.found();
         let mut rules: Vec<Rule> = Vec::new();

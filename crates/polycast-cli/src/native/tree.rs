@@ -15,7 +15,7 @@ use super::Rule;
 
 /// Deeper ones are none of MPICH's.
 const MOST_DEEP: usize = 64;
-/// How each begins.
+/// The text that each tree of a collective begins with.
 const BEGINS: &str = "{\"collective=";
 /// MPICH reads sizes as a C int.
 const MOST_BYTES: u64 = i32::MAX as u64;
@@ -191,7 +191,7 @@ impl Tree {
         Ok(())
     }
 
-    /// As a file.
+    /// Writes the tree as a file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
@@ -233,7 +233,7 @@ impl Tree {
         }
     }
 
-    /// How many decisions there are.
+    /// Counts the decisions.
     pub fn count(&self) -> usize {
         let of = |(name, below): &(String, Tree)| {
             if name.starts_with("algorithm=") || name.starts_with("composition=") { 1 } else { below.count() }

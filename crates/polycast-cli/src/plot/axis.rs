@@ -1,7 +1,7 @@
 use super::label;
 use super::ticks::{Scale, ticks};
 
-/// What an axis shows, and how.
+/// The quantity on an axis, and its scale.
 #[derive(Clone, Debug)]
 pub struct Axis {
     label: String,
@@ -85,7 +85,8 @@ impl Axis {
     }
 }
 
-/// How much of what the values take their intervals may take beyond them on either side.
+/// The most that intervals may extend the axis beyond the values on either side, as a part of the
+/// values' range.
 const CORNER: f64 = 0.4;
 
 /// An axis with its ticks.
@@ -96,7 +97,7 @@ pub(super) struct Ticked {
 }
 
 impl Ticked {
-    /// Where a value stands: 0 at the first tick, 1 at the last.
+    /// Returns the place of a value on the axis: 0 at the first tick, 1 at the last.
     pub(super) fn part(&self, value: f64) -> f64 {
         let (start, end) = (self.place(self.ticks[0]), self.place(self.ticks[self.ticks.len() - 1]));
         (self.place(value) - start) / (end - start)
@@ -113,7 +114,7 @@ impl Ticked {
         })
     }
 
-    /// What stands at the ticks.
+    /// Returns the labels of the ticks.
     pub(super) fn labels(&self) -> impl Iterator<Item = String> {
         self.labelled().map(|(_, label)| label)
     }

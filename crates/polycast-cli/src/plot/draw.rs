@@ -20,15 +20,15 @@ use super::{Chart, Curve, Look, Point, legend};
 use crate::picture::words;
 
 const WIDTH: f64 = 960.0;
-/// Of the plot, with its axes.
+/// The height of the plot with its axes.
 const HEIGHT: f64 = 510.0;
 const MARGIN: f64 = 14.0;
 const TITLE: f64 = 18.0;
 const NOTE: f64 = 12.0;
 pub(super) const FONT: f64 = 14.0;
-/// From one line of text to the next, over the size of the font.
+/// The distance from one line of text to the next, as a multiple of the font's size.
 const LINE: f64 = 1.4;
-/// What stands below the plot: numbers, and the axis's name.
+/// The height below the plot, for numbers and the axis's name.
 const BELOW: f64 = 56.0;
 /// Between the frame and the first and last point, so that no interval lies on an axis.
 const INSET: f64 = 16.0;

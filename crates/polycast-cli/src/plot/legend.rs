@@ -7,7 +7,7 @@ use super::draw::{FONT, Frame, line};
 use super::style::{Style, outline};
 use crate::picture::words;
 
-/// From one name to the next, where they would be nearer.
+/// The least distance from one name to the next.
 const LINE: i32 = 20;
 /// Room of the sample of a curve, and of what leads there from the curve's end.
 const SAMPLE: f64 = 36.0;

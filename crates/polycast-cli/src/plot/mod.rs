@@ -45,7 +45,7 @@ pub struct Chart {
 #[derive(Clone, Debug)]
 pub struct Curve {
     name: String,
-    /// What gives it its colour: an algorithm, or what is measured in its place.
+    /// The subject that gives the curve its colour: an algorithm, or what is measured in its place.
     about: String,
     points: Vec<Point>,
     look: Look,
@@ -90,9 +90,9 @@ pub enum PlotError {
         curve: String,
         /// The axis's label.
         axis: String,
-        /// What the axis can show.
+        /// The values that the axis can show, in words.
         expected: &'static str,
-        /// What it was to show.
+        /// The value that was to be shown.
         value: f64,
     },
 }
@@ -103,12 +103,12 @@ impl Point {
         Point { x, y, interval: None, doubt: None }
     }
 
-    /// The same point with an error bar from `low` to `high`.
+    /// Returns the point with an error bar from `low` to `high`.
     pub fn between(self, low: f64, high: f64) -> Point {
         Point { interval: Some((low, high)), ..self }
     }
 
-    /// The same point with a sign that it is not to be taken as it is.
+    /// Returns the point with a sign that warns of its value.
     pub fn doubted(self, sign: Option<char>) -> Point {
         Point { doubt: sign, ..self }
     }
@@ -135,22 +135,23 @@ impl Curve {
         Curve::new(name, points, Look::Scattered)
     }
 
-    /// What somebody else has measured of the same: a dotted line of the same colour.
+    /// Makes the curve of somebody else's measurements of the same thing: a dotted line of the same
+    /// colour.
     pub fn published(name: &str, points: Vec<Point>) -> Curve {
         Curve::new(format!("{name}, published"), points, Look::Published).about(name)
     }
 
-    /// The same curve in the colour of this algorithm.
+    /// Returns the curve in the colour of this algorithm.
     pub fn about(self, algorithm: &str) -> Curve {
         Curve { about: algorithm.to_owned(), ..self }
     }
 
-    /// The same curve with another name, in the same colour.
+    /// Returns the curve with another name, in the same colour.
     pub fn named(self, name: String) -> Curve {
         Curve { name, ..self }
     }
 
-    /// What stands at its end.
+    /// Returns the name that stands at the curve's end.
     pub fn name(&self) -> &str {
         &self.name
     }

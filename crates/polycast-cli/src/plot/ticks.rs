@@ -1,6 +1,6 @@
 //! Where an axis has its ticks: at numbers that people like, no more of them than there is room for, around all data.
 
-/// How values are spread along an axis.
+/// The spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
     /// Evenly, from 0.

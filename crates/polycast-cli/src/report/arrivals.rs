@@ -23,7 +23,8 @@ pub const MAX_NUMBERS: usize = 1 << 22;
 /// No rank waits for another one longer.
 const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);
 
-/// Of the calls with a root among all ranks of the job, or of all other calls where there is none.
+/// Writes the arrival times of a job's calls as a file for `polycast bench`: those of the calls
+/// with a root among all ranks of the job, or of all its other calls if there are none.
 pub fn arrivals(traced: &Traced) -> Result<String, String> {
     let ranks = traced.job.ranks;
     let is_of_all = |call: &&Call| {
@@ -58,13 +59,14 @@ fn first_ns(call: &Call) -> i64 {
     call.parts.iter().map(|part| part.called_ns).min().unwrap_or(0)
 }
 
-/// One row that [`read`] refuses would cost all the others.
+/// True if [`read`] takes the call: no rank arrives later than the longest delay. One refused row
+/// would cost all the others.
 fn is_readable(call: &Call) -> bool {
     let first = first_ns(call);
     call.parts.iter().all(|part| part.called_ns.abs_diff(first) <= LONGEST.0)
 }
 
-/// What such a file says.
+/// Reads a file of arrival times.
 ///
 /// # Errors
 /// Which line is wrong, and what was expected.

@@ -27,10 +27,10 @@ pub fn section(id: &str, heading: &str, how: &str, content: &str) -> String {
     )
 }
 
-/// What stands in a cell of a table.
+/// A cell of a table.
 pub struct Cell {
     html: String,
-    /// By which the column is sorted, where the text does not tell.
+    /// The number by which the column is sorted, if the text does not tell.
     worth: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
     Cell { html, worth: Some(parts.iter().map(|(_, share, _)| share).sum()) }
 }
 
-/// What the parts of bars are: their classes, and words.
+/// Writes the key to the bars: for each part its class in the style sheet, and its words.
 pub fn key(parts: &[(&str, &str)]) -> String {
     let one =
         |(class, said): &(&str, &str)| format!("<span><i class=\"{class}\"></i>{}</span>", escaped(said));

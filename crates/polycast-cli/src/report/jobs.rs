@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::terminal::{count, hanging, nanoseconds, paragraph, size, table};
 
-/// What such a file calls itself.
+/// The name of the schema in a job's report.
 const SCHEMA: &str = "polycast-report";
 /// Reasons that are told of one job, the most calls first.
 const REASONS: usize = 6;
@@ -97,14 +97,16 @@ impl JobReport {
         self.collectives().map(|of| Calls::of(&of[what])).fold(Calls::default(), Calls::and)
     }
 
-    /// What rank 0 spent in collectives, of the time between MPI's begin and end.
+    /// Returns the share of the time between MPI's begin and end that rank 0 spent in collectives,
+    /// from 0 to 1.
     fn share(&self) -> Option<f64> {
         let all = self.job("seconds")?.as_f64().filter(|seconds| *seconds > 0.0)?;
         Some((self.sum("served").and(self.sum("left_to_mpi")).seconds / all).min(1.0))
     }
 
-    /// What the calls of which trials know how much faster they are would have taken longer by the MPI: about. By the trial that says least for a
-    /// class of sizes; nothing where no trial chose polycast.
+    /// Estimates the seconds that polycast saved: how much longer the served calls would have taken
+    /// by the MPI, for classes of sizes that have a trial. Of several trials of a class the one
+    /// with the least gain counts; `None` if no trial chose polycast.
     fn gained_seconds(&self) -> Option<f64> {
         let trials = self.report["rank_0"]["trials"].as_array()?;
         let mut gained = None;
@@ -146,7 +148,7 @@ impl JobReport {
         found
     }
 
-    /// One report on a screen.
+    /// Writes the report for a screen.
     pub fn told(&self) -> String {
         let began = self.began().map(|began| format!("{began} UTC"));
         let ranks = self.job("ranks").and_then(Value::as_u64).zip(self.job("nodes").and_then(Value::as_u64));
@@ -207,7 +209,7 @@ impl JobReport {
         ]
     }
 
-    /// What `--json` prints of it.
+    /// Returns the report as `--json` prints it.
     pub fn json(&self) -> Value {
         let calls = |what: &str| self.sum(what).calls;
         let reasons = self.reasons();
@@ -226,7 +228,7 @@ impl JobReport {
     }
 }
 
-/// How many times as fast as stock what stays is, if it is not stock.
+/// Returns how many times as fast as stock the choice that stays is; `None` if stock itself stays.
 fn times_as_fast(trial: &Value) -> Option<f64> {
     let stays = trial["stays"].as_str().filter(|stays| *stays != "stock")?;
     let times = trial["times"].as_array()?;

@@ -19,11 +19,11 @@ const REPORT: &str = "report.json";
 pub struct Traced {
     /// The ranks on one clock.
     pub job: Job,
-    /// Their calls.
+    /// The calls of the ranks.
     pub calls: Vec<Call>,
-    /// What the job's own report says, if it left one.
+    /// The job's own report, if it left one.
     pub report: Option<Value>,
-    /// What is to be known of the traces: damaged files, events that are not there, clocks.
+    /// Remarks on the traces: damaged files, missing events, clocks.
     pub notes: Vec<String>,
 }
 
@@ -85,7 +85,8 @@ fn keep_last(trace: &mut Trace, events: usize) -> bool {
     surplus > 0
 }
 
-/// Whoever reads a pipe waits for somebody to write, and a device may have no end.
+/// Reads a regular file and refuses others: a pipe may block until somebody writes, and a device
+/// may have no end.
 fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(file)?.is_file() {
         true => fs::read(file),
@@ -206,7 +207,7 @@ pub(super) mod tests {
         Event { at_ns, kind, detail: 0, communicator: 0, call: 1, a: 0, b: 0, c: 0 }
     }
 
-    /// What a rank of three has recorded.
+    /// Returns a trace that one rank of three has recorded.
     pub fn trace(rank: u32, room: usize, record: impl Fn(&Recorder)) -> Trace {
         let recorder = Recorder::new(&about(rank), room);
         record(&recorder);

@@ -13,7 +13,8 @@ use crate::terminal::{nanoseconds, size as written};
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
 
-/// Where to read on: the page has nothing from outside, and no address but these.
+/// The footer, which says where to read on. The page has nothing from outside, and no address but
+/// these.
 const FOOTER: &str = "<footer>Made by <code>polycast report</code>. What is recorded, and how to read this page: docs/trace.md of polycast, \
     <code>man polycast-report</code>; of a job's report: docs/report.md; of measurements: docs/benchmarking.md.</footer>";
 

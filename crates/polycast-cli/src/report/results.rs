@@ -13,13 +13,13 @@ use crate::terminal::nanoseconds;
 use crate::tune::Record;
 use polycast_core::units::Bytes;
 
-/// What a file comes to.
+/// The charts and the table of a results file.
 pub struct Charts {
-    /// Of its section.
+    /// The name of the section in the page.
     pub id: String,
     /// The file's name, and what it is of.
     pub title: String,
-    /// How to read it.
+    /// The instructions for reading the charts.
     pub how: String,
     /// SVG documents.
     pub drawings: Vec<String>,

@@ -73,7 +73,8 @@ fn whole(cell: &str) -> Vec<&str> {
     vec![cell]
 }
 
-/// What stays together, each with what ends it.
+/// Splits a cell into the pieces that stay together, each with the character that ends it: a space
+/// or a joint.
 fn pieces<'a>(cell: &'a str, joints: &[char]) -> Vec<&'a str> {
     cell.split_inclusive(|c: char| c == ' ' || joints.contains(&c)).collect()
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_lines::JsonLines;
 
-/// What something was found for. Another cluster, MPI or build of polycast is another thing.
+/// The conditions of a result. Another cluster, MPI or build of polycast is another key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// Of polycast.
+    /// The version of polycast.
     pub version: String,
     /// The mpiexec, as it calls itself.
     pub mpi: String,
@@ -27,12 +27,12 @@ pub struct Key {
     pub collective: String,
     /// All ways were measured for long.
     pub exhaustive: bool,
-    /// What the user has set besides.
+    /// The further settings of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
 }
 
-/// What was found for a size.
+/// The result of a race for one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// For what.
@@ -41,7 +41,7 @@ pub struct Record {
     pub bytes: u64,
     /// Bytes by which rules count it.
     pub block_bytes: u64,
-    /// What is best.
+    /// The best choice.
     pub best: String,
     /// Median, lower and upper end of its interval, in µs, and samples.
     pub time: Option<Numbers>,
@@ -56,7 +56,7 @@ pub struct Record {
     /// All of them, the fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all: Vec<(String, Numbers)>,
-    /// How long it took.
+    /// The time that the race took, in seconds.
     pub seconds: f64,
 }
 
@@ -72,7 +72,7 @@ fn time((median_us, low_us, high_us, samples): Numbers) -> Measured {
 }
 
 impl Record {
-    /// Of a race.
+    /// Makes the record of a race.
     pub fn new(key: &Key, (bytes, block_bytes): (u64, u64), found: &Found, seconds: f64) -> Record {
         Record {
             key: key.clone(),
@@ -89,7 +89,8 @@ impl Record {
         }
     }
 
-    /// What the race had found; `None` if this polycast has no such way.
+    /// Returns the result of the race; `None` if this polycast does not know its best or second
+    /// choice.
     pub fn found(&self, collective: Collective) -> Option<Found> {
         let choice = |text: &str| Choice::read(collective, text).ok();
         let second = match &self.second {
@@ -132,12 +133,12 @@ impl Store {
         Ok(())
     }
 
-    /// What there is for such, the last one first.
+    /// Returns the records whose key passes the test `is_it`, the last one first.
     pub fn about<'a>(&'a self, is_it: &'a dyn Fn(&Key) -> bool) -> impl Iterator<Item = &'a Record> {
         self.records.iter().rev().filter(|record| is_it(&record.key))
     }
 
-    /// What there is for this, by rising bytes, the last one of each.
+    /// Returns the records of a key by rising bytes, the last one of each size.
     pub fn of(&self, key: &Key) -> Vec<&Record> {
         let mut found: Vec<&Record> = Vec::new();
         for record in self.records.iter().filter(|record| record.key == *key) {

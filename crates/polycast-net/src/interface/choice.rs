@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 15;
 /// Bridges and pairs that container and virtual machine software makes: they end on this host. Taken only if nothing else is there.
 const HOST_ONLY_PREFIXES: [&str; 7] = ["docker", "virbr", "br-", "veth", "cni", "podman", "lxcbr"];
 
-/// Which interfaces may be used, as `POLYCAST_NET` says it in NCCL's syntax:
+/// The interfaces that may be used, as `POLYCAST_NET` says in NCCL's syntax:
 ///
 /// ```text
 /// eth          names that begin with eth        eth,ib      either; the first word that matches wins
@@ -105,7 +105,8 @@ impl InterfaceChoice {
         usable
     }
 
-    /// The same, but after the words of the list it is best to have one of these addresses, the earlier the better: other connections of the
+    /// Chooses an interface as [`InterfaceChoice::choose`] does, but after the words of the list
+    /// prefers one that has an address of `local`, the earlier the better: other connections of the
     /// same hosts begin there, so they are joined by that network.
     ///
     /// # Errors
@@ -146,7 +147,8 @@ impl InterfaceChoice {
             })
     }
 
-    /// Which of the names it matches; automatic and excluding choices have no preference.
+    /// Returns the position of the first name that matches the interface; automatic and excluding
+    /// choices have no preference.
     fn position(&self, interface: &Interface) -> usize {
         if self.exclude { 0 } else { self.matches(interface).unwrap_or(0) }
     }
@@ -157,7 +159,7 @@ impl InterfaceChoice {
         })
     }
 
-    /// What speaks against this interface, if anything.
+    /// Returns the objection to this interface, if any.
     fn objection(&self, interface: &Interface, family: Family) -> Option<Objection> {
         let is_named = self.matches(interface).is_some();
         let wanted = !self.exclude && is_named;

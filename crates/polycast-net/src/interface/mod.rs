@@ -13,17 +13,17 @@ use crate::Family;
 /// A network interface of this host, in this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// As `ip link` shows it.
+    /// The name, as `ip link` shows it.
     pub name: String,
     /// The kernel's number for it; names can change, two can share an address.
     pub index: u32,
-    /// Its first IPv4 address.
+    /// The first IPv4 address of the interface.
     pub ipv4: Option<Ipv4Addr>,
-    /// Its link-local IPv6 address.
+    /// The link-local IPv6 address of the interface.
     pub ipv6: Option<Ipv6Addr>,
     /// Bytes of the largest IP packet.
     pub mtu_bytes: u32,
-    /// As the driver says it; virtual interfaces often do not know.
+    /// The rate as the driver says it; virtual interfaces often do not know.
     pub bits_per_second: Option<u64>,
     /// Set up by the administrator, and with a carrier.
     pub is_up: bool,

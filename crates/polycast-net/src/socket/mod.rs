@@ -25,7 +25,7 @@ pub fn receive_buffer_bytes() -> io::Result<usize> {
     open::granted_receive_bytes(&SocketOptions::default())
 }
 
-/// What to ask of a socket.
+/// The options of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
     /// Time to live (IPv4) or hop limit (IPv6): 1 stays on the link.
@@ -70,7 +70,7 @@ pub struct Socket {
     granted_receive_bytes: usize,
     can_segment: bool,
     can_coalesce: bool,
-    /// What one system call may give: reused for every one.
+    /// The buffer for one system call's datagrams, reused for every call.
     buffer: Box<[u8]>,
     /// Control messages that come with it.
     control: Box<[u8]>,
@@ -129,8 +129,9 @@ impl Socket {
         open::renew(self.as_fd(), self.interface_index, self.group)
     }
 
-    /// From now on the kernel drops datagrams that do not have these bytes there, or are too short, before this process is woken for them.
-    /// Among datagrams that the kernel joins only the first of each row is looked at, so others may still come.
+    /// Makes the kernel drop datagrams that do not have these bytes at offset `at`, or are too
+    /// short, before this process is woken for them. Among datagrams that the kernel joins only the
+    /// first of each row is looked at, so others may still come.
     ///
     /// # Errors
     /// The kernel's; then all still come.

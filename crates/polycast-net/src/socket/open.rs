@@ -115,8 +115,8 @@ fn isolate(fd: BorrowedFd<'_>, family: Family) -> Attempt<()> {
     }
 }
 
-/// Where datagrams leave and how far they go. IP_PMTUDISC_PROBE: never IP fragments, and whatever a router claims about the
-/// path's MTU is ignored.
+/// Sets the interface at which datagrams leave and how far they go. IP_PMTUDISC_PROBE: never IP
+/// fragments, and whatever a router claims about the path's MTU is ignored.
 fn aim(fd: BorrowedFd<'_>, family: Family, interface: &Interface, options: &SocketOptions) -> Attempt<()> {
     let hops = libc::c_int::from(options.hops);
     let loop_back = libc::c_int::from(options.loop_back);
@@ -190,7 +190,8 @@ fn change(
     }
 }
 
-/// By index: an address may be on two interfaces, or change.
+/// Returns the request to join a group on an interface, named by its index: an address may be on
+/// two interfaces, or change.
 fn membership(group: Ipv4Addr, interface_index: u32) -> libc::ip_mreqn {
     libc::ip_mreqn {
         imr_multiaddr: libc::in_addr { s_addr: u32::from(group).to_be() },

@@ -97,7 +97,7 @@ impl Socket {
     }
 }
 
-/// What the kernel says about the bytes it wrote.
+/// The kernel's description of the bytes it wrote.
 #[derive(Debug, Default)]
 struct Arrival {
     bytes: usize,

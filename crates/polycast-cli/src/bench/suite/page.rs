@@ -10,7 +10,7 @@ use crate::bench::point::Point;
 /// The part of stock's speed that is to be reached, everywhere.
 const AT_LEAST: f64 = 0.97;
 
-/// What a point says.
+/// The verdict of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// The whole interval lies below.

@@ -10,7 +10,7 @@ use super::View;
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
 
-/// One line per point.
+/// A view that prints one line per point.
 #[derive(Default)]
 pub struct Csv {
     has_heading: bool,

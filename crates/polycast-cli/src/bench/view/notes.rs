@@ -16,7 +16,7 @@ pub const REMARK: char = '!';
 #[derive(Default)]
 pub struct Notes {
     notes: Vec<(char, String, Vec<String>)>,
-    /// Of a variant that is not reliable: its name, repetitions that were lost, and all.
+    /// An unreliable variant: its name, the repetitions that were lost, and all.
     unreliable: Option<(String, usize, usize)>,
 }
 

@@ -23,7 +23,7 @@ pub struct Table {
     notes: Notes,
 }
 
-/// Which columns there are.
+/// The optional columns of the table.
 #[derive(Default)]
 struct Columns {
     wire: bool,
