@@ -17,7 +17,8 @@ pub fn read<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
     matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(|error| say(error, &command))
 }
 
-/// The command with everything below it: help that fits, and negative numbers that reach the one who refuses them.
+/// Returns the command with everything below it, its help fitted to the terminal; negative numbers
+/// reach the code that refuses them.
 pub fn command<C: CommandFactory>() -> Command {
     prepared(C::command()).term_width(width())
 }

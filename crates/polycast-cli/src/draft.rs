@@ -20,7 +20,7 @@ pub fn of_standard_output(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether that is what happened.
+/// True if the error says that the reader of standard output is gone.
 pub fn is_reader_gone(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>())
 }
@@ -43,7 +43,8 @@ impl Draft {
         })
     }
 
-    /// Whether the file can be begun: what there is stays as it is, and a new one is gone again.
+    /// Tests that the file can be begun: an existing file stays as it is, and a new one is deleted
+    /// again.
     pub fn try_out(file: &Path) -> io::Result<()> {
         if let Some((_, new, _)) = new_beside(file) {
             return fs::remove_file(new);

@@ -23,14 +23,15 @@ const LAST_LINES: usize = 3;
 /// The process.
 pub struct HelperProcess {
     child: Child,
-    /// Absent when it has been told to end, and while somebody else has it.
+    /// The helper's standard input; absent once it was dismissed, and while [`Self::take_stdin`]
+    /// has lent it.
     stdin: Option<ChildStdin>,
     /// Pieces of the helper's standard error, as they come.
     errors: Receiver<Vec<u8>>,
 }
 
 impl HelperProcess {
-    /// Starts it. `heed` has what it says, line by line, in a thread of its own, which ends with `heed`.
+    /// Starts the helper. `heed` gets its lines in a thread of its own, which ends with `heed`.
     pub fn start(
         mut command: Command,
         heed: impl FnOnce(Lines) + Send + 'static,
@@ -67,7 +68,8 @@ impl HelperProcess {
         self.stdin = stdin;
     }
 
-    /// Tells it something. One that is gone says so by itself: its lines end.
+    /// Sends the helper a line of JSON. The end of a helper shows in its lines, so a failure to
+    /// write is ignored.
     pub fn tell(&mut self, words: &impl Serialize) {
         if let (Some(stdin), Ok(mut line)) = (&mut self.stdin, serde_json::to_vec(words)) {
             line.push(b'\n');
@@ -80,7 +82,7 @@ impl HelperProcess {
         self.stdin = None;
     }
 
-    /// Ends it: how, and the last lines of its standard error.
+    /// Ends the helper; returns its exit status and the last lines of its standard error.
     pub fn last_words(&mut self) -> (Option<ExitStatus>, String) {
         let by = Instant::now() + END_LIMIT;
         let status = self.end(by);

@@ -22,7 +22,7 @@ use crate::network::{self, Variables};
 /// The object that programs preload.
 const PRELOAD: &str = "libpolycast-mpi.so";
 
-/// The loader's variable that has programs preload it.
+/// The loader's variable that has programs preload an object.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
 
 /// An installation that was found.
@@ -31,7 +31,7 @@ pub struct Installation {
     library_directory: PathBuf,
 }
 
-/// Why something of the installation is not to be had.
+/// An error that keeps a part of the installation from being used.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The library is in none of the places.
@@ -147,7 +147,8 @@ fn preload_after(others: &str, ours: &str) -> String {
     others.chain([ours]).collect::<Vec<_>>().join(":")
 }
 
-/// A value of LD_PRELOAD without polycast's object, wherever that is installed; `None` if it is not in it.
+/// Returns a value of LD_PRELOAD without polycast's object, wherever that is installed; `None` if
+/// the object is not in it.
 pub fn preload_without_ours(value: &str) -> Option<String> {
     let is_ours = |object: &&str| object.rsplit('/').next() == Some(PRELOAD);
     let objects: Vec<&str> = value.split([':', ' ']).filter(|object| !object.is_empty()).collect();

@@ -36,7 +36,7 @@ pub struct KnownParameters {
 }
 
 impl KnownTopology {
-    /// For the ranks, checked.
+    /// Returns the variables for the ranks, with the file checked.
     pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
         let Some(file) = &self.topology else { return Ok(self.no_topology.variables()) };
         read_topology(file)?;
@@ -45,14 +45,14 @@ impl KnownTopology {
 }
 
 impl NoTopology {
-    /// For the ranks.
+    /// Returns the variables for the ranks.
     pub fn variables(self) -> Variables {
         if self.no_topology { vec![(TOPOLOGY.to_owned(), "off".to_owned())] } else { Vec::new() }
     }
 }
 
 impl KnownParameters {
-    /// For the ranks, checked.
+    /// Returns the variables for the ranks, with the file checked.
     pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
         let Some(file) = &self.params else { return Ok(Vec::new()) };
         read_parameters(file)?;

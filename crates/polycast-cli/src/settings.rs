@@ -98,11 +98,11 @@ fn read<T, E: fmt::Display>(
 /// goes on as if the setting were not there.
 #[derive(Default)]
 pub struct Settings {
-    /// Whether polycast is switched off.
+    /// True if polycast is switched off.
     pub is_off: bool,
-    /// Whether multicast is switched off.
+    /// True if multicast is switched off.
     pub is_multicast_off: bool,
-    /// Whether shared memory is switched off.
+    /// True if shared memory is switched off.
     pub is_shared_memory_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,

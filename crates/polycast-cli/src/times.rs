@@ -16,15 +16,15 @@ use crate::terminal::nanoseconds;
 pub struct Times {
     hold_ns: u64,
     end_ns: u64,
-    /// Between the beginnings of sends over different ports, where it was measured.
+    /// The time between the beginnings of sends over different ports, where it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval_ns: Option<u64>,
     /// `given`, `measured`, `derived` from `L(m)` and `g(m)`, or `assumed`.
     from: &'static str,
-    /// Between which ranks they were measured.
+    /// The ranks between which the times were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'static str>,
-    /// For messages of which size.
+    /// The size of the messages, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
 }
@@ -49,7 +49,7 @@ impl From<Sent> for Times {
 }
 
 impl Times {
-    /// Whether nobody has measured any.
+    /// True if nobody has measured any times.
     pub fn is_assumed(&self) -> bool {
         self.from == "assumed"
     }

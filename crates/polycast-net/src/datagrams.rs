@@ -18,7 +18,7 @@ pub trait Carrier: Send {
     fn renew_membership(&mut self) -> io::Result<()>;
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Most have nothing to prepare.
+    /// Prepares to sleep; most carriers have nothing to do for that.
     fn arm(&mut self) -> bool {
         false
     }
@@ -41,7 +41,7 @@ pub trait Carrier: Send {
 pub enum Datagrams {
     /// UDP through the kernel.
     Udp(Socket),
-    /// Anything else.
+    /// A carrier that is no UDP socket.
     Other(Box<dyn Carrier>),
 }
 

@@ -30,7 +30,8 @@ use crate::sync::{AtomicU32, AtomicU64, fence};
 /// it is used again soon.
 pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
 
-/// After so many operations each rank forgets what all are past: rarely, for it looks at all ranks, and far sooner than numbers are half way round.
+/// The number of operations after which each rank forgets what all are past: rarely, for that looks
+/// at all ranks, and far sooner than numbers are half way round.
 const FORGETS_EVERY: u32 = 1 << 20;
 
 /// A cell's `total` where what it holds is worth nothing.
@@ -115,7 +116,7 @@ pub enum Processors {
     /// the fence takes as long as a short message, every time, and what it prevents happens to one
     /// of some thousand sleepers, who then sleeps a millisecond at most.
     Own,
-    /// Each other, so a rank sleeps soon, and has to be woken.
+    /// Processors shared with each other, so a rank sleeps soon, and has to be woken.
     Shared,
 }
 
@@ -143,7 +144,7 @@ enum Wanted {
     Passed(u32, u64),
 }
 
-/// See the module.
+/// A rank's part in the cells of a node; see the module.
 pub struct Cells<M> {
     memory: M,
     me: u32,
@@ -153,9 +154,9 @@ pub struct Cells<M> {
     begun: VecDeque<(u32, bool)>,
     /// The moment for which each cell was filled last, if it was.
     filled: [Option<u64>; CELLS],
-    /// All others have reached this, as far as this rank has looked.
+    /// The moment that all others have reached, as far as this rank has looked.
     all_reached: u64,
-    /// Seen the last time that it could not go on.
+    /// The event that this rank waited for the last time that it could not go on.
     wanted: Cell<Option<Wanted>>,
 }
 
@@ -203,7 +204,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         self.begun.front().is_some_and(|(first, _)| *first == operation)
     }
 
-    /// Whether this rank may fill its cell for a round.
+    /// True if this rank may fill its cell for a round.
     #[inline]
     pub fn may_fill(&mut self, at: Moment) -> bool {
         let Some(filled) = self.filled[at.cell()] else { return true };
@@ -273,7 +274,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         self.ring();
     }
 
-    /// Whether another rank has filled its cell for a round.
+    /// Looks whether another rank has filled its cell for a round.
     #[inline]
     pub fn look(&self, writer: u32, at: Moment) -> Look {
         let stamp = self.memory.stamp(writer, at.cell());
@@ -297,7 +298,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Whether it comes true while a rank that has a processor looks again.
+    /// True if `is_there` comes true while a rank that has a processor looks again.
     #[inline]
     fn wait_awhile(&self, is_there: impl Fn() -> bool) -> bool {
         let looks = if self.processors == Processors::Own { LOOKS } else { 0 };
@@ -383,7 +384,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
     }
 }
 
-/// Whether what was filled at a moment is behind who has reached another.
+/// True if the moment `filled` is behind a rank that has reached the moment `reached`.
 fn is_behind(reached: u64, filled: u64) -> bool {
     reached.wrapping_sub(filled) as i64 > 0
 }

@@ -42,7 +42,7 @@ pub trait Trays {
     /// Returns the number of bytes that a tray has.
     fn tray_bytes(&self) -> usize;
 
-    /// Not 0: some rank has asked at some time.
+    /// The flag that is not 0 once some rank has asked.
     fn has_refused(&self) -> &AtomicU64;
 
     /// The slip of a rank that asks.

@@ -18,7 +18,7 @@ pub const CHANNELS: usize = 2;
 /// 0.50 with 64. Under loom fewer, so that they are used again soon.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// The direction of streams: one rank and channel that publish, to all their readers.
+/// A channel of a rank, in which its streams follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The rank on the node that publishes.
@@ -57,13 +57,13 @@ pub trait Memory {
     /// The length of every ring, a power of two.
     fn ring_bytes(&self) -> u64;
 
-    /// The position up to which a ring is filled.
+    /// Returns the position up to which a ring is filled.
     fn written(&self, way: Way) -> &AtomicU64;
 
-    /// A head, one of the [`SLOTS`] of this way.
+    /// Returns a head, one of the [`SLOTS`] of this channel.
     fn head(&self, way: Way, slot: usize) -> &Head;
 
-    /// The progress of a reader in the streams of this way.
+    /// Returns the progress of a reader in the streams of this channel.
     fn taken(&self, way: Way, reader: u32) -> &Taken;
 
     /// Copies into a ring.

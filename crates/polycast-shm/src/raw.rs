@@ -22,10 +22,10 @@ use crate::sync::AtomicU64;
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
-/// All rings together have at most this, as long as each has at least a page.
+/// The most bytes of all rings together, as long as each has at least a page.
 const RINGS_BYTES: usize = 512 << 10;
 const MAX_RING_BYTES: usize = 64 << 10;
-/// All cells together have at most this, as long as each has room for some cache lines.
+/// The most bytes of all cells together, as long as each has room for some cache lines.
 const CELLS_BYTES: usize = 256 << 10;
 const MIN_ROOM: usize = 1 << 10;
 const MAX_ROOM: usize = 8 << 10;
@@ -35,20 +35,20 @@ const STAMP_BYTES: usize = 16;
 /// The sizes of a segment's parts; all ranks of a node compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// On the node.
+    /// The number of ranks on the node.
     pub ranks: u32,
     ring_bytes: usize,
 }
 
 impl Shape {
-    /// For so many ranks, at least 1.
+    /// The shape for so many ranks, at least 1.
     pub fn new(ranks: u32) -> Shape {
         let share = RINGS_BYTES / (ranks.max(1) as usize * CHANNELS);
         let ring_bytes = 1 << share.clamp(PAGE, MAX_RING_BYTES).ilog2();
         Shape { ranks, ring_bytes }
     }
 
-    /// With rings of so many bytes, a power of two.
+    /// Returns the shape with rings of so many bytes, a power of two.
     pub fn with_ring(self, ring_bytes: usize) -> Shape {
         debug_assert!(ring_bytes.is_power_of_two());
         Shape { ring_bytes, ..self }

@@ -25,7 +25,7 @@ use crate::sync::Ordering::Relaxed;
 const MAGIC: u64 = u64::from_le_bytes(*b"polycst1");
 const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
 
-/// Why there is no segment.
+/// The reason why there is no segment.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     /// The kernel does not give one, or does not let this process open it.
@@ -49,7 +49,7 @@ pub struct Offer {
     pub process: u32,
     /// The segment's descriptor in that process.
     pub descriptor: u32,
-    /// Tells it apart from all others; by chance.
+    /// The random number that tells the segment apart from all others.
     pub name: u64,
 }
 
@@ -65,7 +65,7 @@ unsafe impl Send for Segment {}
 // SAFETY: the same; what it hands out is `raw`.
 unsafe impl Sync for Segment {}
 
-/// The number of times that memory is asked for while signals interrupt.
+/// The number of attempts to reserve memory when signals interrupt them.
 const TRIES: u32 = 10;
 
 /// A signal undoes what has been reserved so far, so it is begun anew; a process that gets signals all the time goes without.
@@ -73,7 +73,8 @@ fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
 }
 
-/// Beyond the largest file that the process may write the kernel sends a signal, which ends the program.
+/// Refuses sizes beyond the largest file that the process may write, for which the kernel sends a
+/// signal that ends the program.
 fn may_be_of(bytes: usize) -> nix::Result<()> {
     let (most, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
     if bytes as u64 <= most { Ok(()) } else { Err(Errno::EFBIG) }
@@ -85,7 +86,7 @@ fn take(file: &OwnedFd, bytes: Range<usize>) -> nix::Result<()> {
 }
 
 impl Segment {
-    /// Makes one. The others can open it as long as the descriptor lives.
+    /// Makes a segment. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
         may_be_of(shape.bytes())?;

@@ -87,11 +87,11 @@ struct Outbox {
     /// The first is open, if `is_open`.
     announced: VecDeque<Announced>,
     is_open: bool,
-    /// The oldest first; the last is the open one.
+    /// The streams that readers may need, the oldest first; the last is the open one.
     kept: VecDeque<Kept>,
 }
 
-/// See the module.
+/// A rank's part in the streams of a node; see the module.
 pub struct Streams<M> {
     memory: M,
     me: u32,
@@ -157,7 +157,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         not_open.filter(|one| one.operation == operation).for_each(|one| one.total = total);
     }
 
-    /// Whether the stream of this operation is open now, so that its readers know of it.
+    /// True if the stream of this operation is open now, so that its readers know of it.
     pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
         self.pass_over_abandoned(channel);
         let first = self.own[usize::from(channel)].announced.front();
@@ -268,7 +268,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         room(own)
     }
 
-    /// All readers have copied all that was published in the open stream.
+    /// True if all readers have copied all that was published in the open stream.
     pub fn is_taken(&mut self, channel: u8, operation: u64) -> bool {
         let way = self.way(channel);
         let own = &mut self.own[usize::from(channel)];

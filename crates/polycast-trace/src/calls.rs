@@ -11,7 +11,7 @@ use crate::layout::NOT_NAMED;
 /// A call of a collective.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Names the ranks of its communicator.
+    /// The name of the group of the communicator's ranks.
     pub group: u64,
     /// The number of the communicator among those of these ranks.
     pub ordinal: u32,
@@ -25,7 +25,8 @@ pub struct Call {
     pub bytes: u64,
     /// A rank of the communicator.
     pub root: u32,
-    /// The times of its parts may be held against each other: their clocks were compared, or are one.
+    /// True if the times of the call's parts may be held against each other: their clocks were
+    /// compared, or are one.
     pub has_one_clock: bool,
     /// The ranks whose call is known, by rank of the communicator.
     pub parts: Vec<Part>,
@@ -46,7 +47,7 @@ pub struct Part {
     pub returned_ns: Option<i64>,
     /// The choice that served the call, as an index into the job's names.
     pub choice: u16,
-    /// Why.
+    /// The reason for the choice, as an index into the job's names.
     pub reason: u16,
     /// True if the call returned an error.
     pub has_failed: bool,
@@ -61,9 +62,9 @@ pub struct Part {
 /// The datagrams of a broadcast on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagrams {
-    /// The times at which the first and the last datagram came or went.
+    /// The time at which the first datagram came or went.
     pub first_ns: Option<i64>,
-    /// See `first_ns`.
+    /// The time at which the last datagram came or went.
     pub last_ns: Option<i64>,
     /// Datagrams that came.
     pub received: u64,
@@ -79,7 +80,7 @@ pub struct Datagrams {
     pub requests: u32,
 }
 
-/// All calls, by when the first rank called.
+/// Returns all calls, by when the first rank called.
 pub fn calls(job: &Job) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut places: HashMap<(u64, u32, u32), usize> = HashMap::new();
@@ -155,7 +156,7 @@ fn add(part: &mut Part, event: &Event, at_ns: i64, name: impl Fn(u32) -> u16) {
 }
 
 impl Call {
-    /// All ranks are known, and all have returned.
+    /// True if all ranks are known, and all have returned.
     pub fn is_whole(&self) -> bool {
         self.parts.len() == self.size as usize && self.parts.iter().all(|part| part.returned_ns.is_some())
     }

@@ -21,9 +21,9 @@ pub struct Trace {
     pub clock: u64,
     /// The process's number in the system.
     pub process: u64,
-    /// The times at which recording began and ended, on the rank's own clock, in nanoseconds.
+    /// The time at which recording began, on the rank's own clock, in nanoseconds.
     pub began_ns: u64,
-    /// See `began_ns`.
+    /// The time at which recording ended, on the rank's own clock, in nanoseconds.
     pub ended_ns: u64,
     /// The time at which recording began, in nanoseconds since 1970.
     pub began_1970_ns: u64,
@@ -33,8 +33,8 @@ pub struct Trace {
     pub recorded: u64,
     /// Communicators that there were.
     pub met: u64,
-    /// The distances by which rank 0's clock was ahead when recording began and ended; known on one
-    /// rank of those that have a clock together.
+    /// The comparisons with rank 0's clock when recording began and ended; made by one rank of
+    /// those that have a clock together.
     pub clocks: [Option<Clock>; 2],
     /// The host.
     pub host: String,
@@ -57,7 +57,7 @@ pub struct Trace {
 /// A communicator as one of its ranks sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Communicator {
-    /// Names its ranks in MPI_COMM_WORLD.
+    /// The name of the group of its ranks in MPI_COMM_WORLD.
     pub group: u64,
     /// The how manieth of these ranks, from 0.
     pub ordinal: u32,

@@ -3,22 +3,22 @@
 /// An event of a rank. The meaning of its numbers depends on its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// On the rank's own clock, in nanoseconds.
+    /// The time on the rank's own clock, in nanoseconds.
     pub at_ns: u64,
     /// The kind of the event.
     pub kind: Kind,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub detail: u8,
     /// The communicator, as an index into the file's list; [`crate::NOT_NAMED`] where there is
     /// none.
     pub communicator: u16,
     /// The number of the call on that communicator, from 1; 0 where there is none.
     pub call: u32,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub a: u64,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub b: u32,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub c: u32,
 }
 
@@ -39,7 +39,7 @@ pub enum Kind {
     FirstDatagram = 5,
     /// The last one, the same.
     LastDatagram = 6,
-    /// All of them: `a` came, `b` of those brought something new, `c` went.
+    /// The datagrams of a broadcast: `a` came, `b` of those brought something new, `c` went.
     Datagrams = 7,
     /// The losses: `a` fragments were sent again to this node, `b` were restored from the parity,
     /// `c` requests were made.

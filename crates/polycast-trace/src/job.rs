@@ -22,7 +22,7 @@ pub struct Job {
     pub clock_error_ns: u64,
     /// The time from the first beginning to the last end, in nanoseconds.
     pub length_ns: u64,
-    /// All names of all ranks.
+    /// The names of all ranks, each once.
     pub names: Vec<String>,
     /// The index in `names` of each trace's names.
     of_names: Vec<Vec<u16>>,
@@ -143,7 +143,7 @@ impl Job {
         self.lines[trace].common_ns(local_ns).saturating_sub(self.origin_ns)
     }
 
-    /// Whether times of the traces with these indices may be held against each other.
+    /// True if times of the traces with these indices may be held against each other.
     pub(crate) fn have_one_clock(&self, mut traces: impl Iterator<Item = usize>) -> bool {
         let own_clock = |trace: usize| {
             let trace = &self.traces[trace];

@@ -17,7 +17,7 @@ pub const END_WORDS: usize = 2;
 pub const NAME_WORDS: usize = 16;
 pub const COMMUNICATOR_WORDS: usize = 4;
 
-/// Names and communicators that a rank tells of: the first ones.
+/// The most names and communicators in a rank's file: the first ones.
 pub const MAX_NAMES: usize = 512;
 pub const MAX_COMMUNICATORS: usize = 1024;
 
@@ -82,7 +82,7 @@ pub struct Clock {
     pub local_ns: u64,
     /// The nanoseconds to add to get rank 0's time.
     pub offset_ns: i64,
-    /// Half of the fastest exchange.
+    /// The largest error in nanoseconds: half of the fastest exchange.
     pub error_ns: u64,
 }
 
@@ -127,7 +127,7 @@ pub fn text_words<const N: usize>(text: &str) -> [u64; N] {
     words
 }
 
-/// The text again, as far as it is one.
+/// Returns the text in such words, as far as they hold one.
 pub fn text_of(words: &[u64]) -> String {
     let bytes: Vec<u8> =
         words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();

@@ -34,9 +34,9 @@ pub struct About<'a> {
     pub clock: u64,
     /// The process's number in the system.
     pub process: u32,
-    /// On CLOCK_MONOTONIC, in nanoseconds.
+    /// The time at which recording began, on CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
-    /// Then, in nanoseconds since 1970.
+    /// The time at which recording began, in nanoseconds since 1970.
     pub began_1970_ns: u64,
     /// The host's name.
     pub host: &'a str,
@@ -50,7 +50,7 @@ pub struct About<'a> {
     pub command: &'a str,
 }
 
-/// See the module.
+/// The recorder of a rank; see the module.
 pub struct Recorder {
     header: [AtomicU64; HEADER_WORDS],
     names: Box<[[AtomicU64; NAME_WORDS]]>,
@@ -78,7 +78,7 @@ fn place<const N: usize>(words: &mut [u64; HEADER_WORDS], first: usize, text: &s
 }
 
 impl Recorder {
-    /// With room for so many events, at least one.
+    /// A recorder with room for so many events, at least one.
     pub fn new(about: &About<'_>, events: usize) -> Recorder {
         let About { rank, ranks, job, clock, process, began_ns, began_1970_ns, .. } = *about;
         let recorder = Recorder {

@@ -27,13 +27,13 @@ pub struct Arrival {
 pub enum Pattern {
     /// No rank is late.
     None,
-    /// Everybody but the root.
+    /// Every rank but the root is late.
     RootFirst,
     /// The root.
     RootLast,
     /// A receiver, another one each time, is late.
     OneLate,
-    /// Everybody by a random part of the delay.
+    /// Every rank is late by a random part of the delay.
     Random,
     /// The ranks are as late as in a job that was traced.
     Recorded,
@@ -95,7 +95,7 @@ impl Arrival {
 pub enum Root {
     /// A fixed rank.
     Rank(u32),
-    /// All ranks in turn.
+    /// Each rank in turn.
     Rotate,
 }
 

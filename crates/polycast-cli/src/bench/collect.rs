@@ -14,7 +14,7 @@ pub struct Header {
     pub places: Vec<Place>,
     /// The common clock.
     pub clock: Option<Clock>,
-    /// More ranks than cores under one kernel.
+    /// True if there are more ranks than cores under one kernel.
     pub oversubscribed: bool,
     /// The spread in ns with which ranks wake up, where receivers are to wait for the root.
     pub wake_up_ns: Option<u64>,
@@ -41,7 +41,7 @@ pub enum Event {
     Foreign,
 }
 
-/// Why lines cannot be put together.
+/// An error that lets no results be made of the lines.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The measuring program gave up.
@@ -70,7 +70,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For these message sizes, of each communicator.
+    /// An empty collection for these message sizes, of each communicator.
     pub fn new(sizes: impl Iterator<Item = u64>) -> Collector {
         let sizes = sizes.map(|bytes| Measured { bytes, ..Measured::default() }).collect();
         Collector { sizes, ..Collector::default() }
@@ -82,7 +82,7 @@ impl Collector {
         (self.current, self.next, self.ended) = (0, 0, false);
     }
 
-    /// Whether the present job said that it is through.
+    /// True if the present job said that it is through.
     pub fn launch_is_complete(&self) -> bool {
         self.ended
     }
@@ -145,7 +145,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Anything but a time for every rank is none of our repetitions.
+    /// Adds a repetition, unless it lacks the time of a rank: then it is none of ours.
     fn add(&mut self, repetition: Repetition) {
         let ranks = self.header.places.len();
         let launch = self.sizes.get_mut(self.current).and_then(|size| size.launches.last_mut());

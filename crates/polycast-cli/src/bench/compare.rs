@@ -13,7 +13,7 @@ pub struct Kept {
     pub points: Vec<Point>,
 }
 
-/// Why a file is none.
+/// An error of a file that holds no lines of `polycast bench --json`.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: expected the JSON lines of `polycast bench --json FILE`: {problem}")]
 pub struct KeptError {
@@ -115,7 +115,7 @@ pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     (pairs, single)
 }
 
-/// Whether several numbers of ranks were measured.
+/// True if several numbers of ranks were measured.
 pub fn is_sweep(points: &[Point]) -> bool {
     points.iter().any(|point| point.ranks != points[0].ranks)
 }

@@ -29,7 +29,7 @@ pub struct Environment {
     /// name all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpis: Vec<String>,
-    /// Whether polycast was preloaded; if not, only stock could be measured.
+    /// True if polycast was preloaded; if not, only stock could be measured.
     pub preloaded: bool,
     /// Ranks of the job.
     pub ranks: usize,
@@ -37,7 +37,7 @@ pub struct Environment {
     pub nodes: usize,
     /// The hosts with their ranks.
     pub hosts: Vec<Host>,
-    /// More ranks than cores under one kernel.
+    /// True if there are more ranks than cores under one kernel.
     pub oversubscribed: bool,
     /// The time limit for a size, per variant, over all launches.
     pub time_limit_s: f64,
@@ -47,7 +47,7 @@ pub struct Environment {
     pub clock: Option<ClockReport>,
     /// The call that times run from.
     pub time_from: TimeFrom,
-    /// Whether caches were emptied before each repetition.
+    /// True if caches were emptied before each repetition.
     pub cold: bool,
     /// The span that is measured of a repetition of the present operation; each point carries its
     /// own.
@@ -63,7 +63,7 @@ pub struct Environment {
     pub tolerance: &'static str,
     /// The slowest link, where it is known.
     pub rate_bits_per_second: Option<u64>,
-    /// Why the links of a lab have that rate, where it was not given.
+    /// The reason for the rate of a lab's links, where it was not given.
     pub rate_choice: Option<String>,
     /// The emulated cluster, where there is one.
     pub lab: Option<serde_json::Value>,
@@ -87,7 +87,7 @@ pub struct Machine {
 pub struct Host {
     /// The host's name.
     pub name: String,
-    /// Ranks on it.
+    /// The number of ranks on the host.
     pub ranks: usize,
     /// The online cores of the host, which it may share with other hosts of a lab.
     pub cores: u32,
@@ -101,7 +101,7 @@ pub struct ClockReport {
     pub method: String,
     /// Clocks that were measured.
     pub clocks: u32,
-    /// Bound of the error at the beginning; points carry their own.
+    /// The bound of the error at the beginning, in µs; points carry their own.
     pub error_us: f64,
     /// The error seen between ranks whose clocks are one in truth.
     pub observed_error_us: f64,

@@ -48,12 +48,12 @@ impl Fidelity {
         Ok(Fidelity { description: Some(description), calibration })
     }
 
-    /// The lab, for the report; `None` without one.
+    /// Returns the lab's description, for the report; `None` without a lab.
     pub fn description(&self) -> Option<&Value> {
         self.description.as_ref()
     }
 
-    /// Whether the lab can show what a point says; no remark without a calibration.
+    /// Marks in the point whether the lab can show its time; changes nothing without a calibration.
     pub fn judge(&self, point: &mut Point) {
         if let Some(calibration) = &self.calibration {
             point.doubt = doubt(calibration, point.bytes, point.ratio_to_wire);
@@ -77,8 +77,8 @@ fn options(plan: &Plan, sizes: &[Bytes]) -> CalibrationOptions {
 /// A broadcast that takes no more of its time on the wire was not held up by the machine, whatever it carries at most.
 const NEAR_THE_WIRE: f64 = 1.15;
 
-/// Why a broadcast of `bytes` that took so many times its time on the wire is not to be believed in a lab with this
-/// calibration.
+/// Returns the reason why a broadcast of `bytes` that took so many times its time on the wire is
+/// not to be believed in a lab with this calibration; `None` if it may be.
 fn doubt(calibration: &Calibration, bytes: u64, ratio_to_wire: Option<f64>) -> Option<String> {
     let transfers = &calibration.transfers;
     let nearest = transfers.iter().rfind(|transfer| transfer.bytes <= bytes).or_else(|| transfers.first());

@@ -29,11 +29,11 @@ pub struct Context<'a> {
     pub rate_bits_per_second: Option<u64>,
     /// The span that is measured of a repetition.
     pub span: Span,
-    /// For each variant of a size.
+    /// The time for each variant of a size.
     pub time_limit: Duration,
 }
 
-/// All that was measured of one size.
+/// The measurements of one size.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The message size.
@@ -232,7 +232,8 @@ fn rank_mean_us(good: &[&Repetition], rank: usize) -> f64 {
     us(total) / good.len().max(1) as f64
 }
 
-/// The slowest over the fastest receiver: all ranks, but for the root where there is one.
+/// Returns the slowest over the fastest receiver: of all ranks, but for the root where there is
+/// one.
 fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>], has_root: bool) -> Option<f64> {
     let first_root = good.first()?.root;
     let rotates = good.iter().any(|repetition| repetition.root != first_root);

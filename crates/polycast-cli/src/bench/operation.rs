@@ -44,7 +44,7 @@ pub enum OperationsError {
 }
 
 impl Operation {
-    /// All of them.
+    /// The operations that can be measured.
     pub const ALL: [Operation; 9] =
         [Bcast, Scatter, Gather, Allgather, Allgatherv, Alltoall, Barrier, Reduce, Allreduce];
 
@@ -73,7 +73,7 @@ impl Operation {
         }
     }
 
-    /// Whether its root has what all others wait for.
+    /// True if the operation has a root whose data all others wait for.
     pub fn has_source(self) -> bool {
         matches!(self, Bcast | Scatter)
     }
@@ -106,7 +106,7 @@ impl Operation {
         }
     }
 
-    /// The variable that says what serves it.
+    /// Returns the name of the variable that says what serves the operation.
     pub fn variable(self) -> String {
         format!("POLYCAST_{}", self.collective().name().to_ascii_uppercase())
     }
@@ -116,7 +116,7 @@ impl Operation {
         format!("MPI_{}", capitalised(self.name()))
     }
 
-    /// Whether only the root ends with data: then its return ends the time.
+    /// True if only the root ends with data: then the root's return ends the time.
     pub fn ends_at_root(self) -> bool {
         matches!(self, Gather | Reduce)
     }
@@ -174,7 +174,7 @@ impl Operation {
     }
 }
 
-/// With a capital first letter.
+/// Returns a name with a capital first letter.
 pub fn capitalised(name: &str) -> String {
     name.get(..1).map_or(String::new(), str::to_ascii_uppercase) + name.get(1..).unwrap_or_default()
 }

@@ -50,9 +50,9 @@ pub struct Plan {
     pub sizes: Vec<Bytes>,
     /// Communicators of the first so many ranks, one after the other; none: all ranks of the job.
     pub rank_counts: Vec<usize>,
-    /// Alternated repetition by repetition.
+    /// The variants, alternated repetition by repetition.
     pub variants: Vec<Variant>,
-    /// For each size and variant, over all launches.
+    /// The time for each size and variant, over all launches.
     pub time: Duration,
     /// Jobs that are started.
     pub launches: u32,
@@ -85,7 +85,7 @@ impl Plan {
         self.rank_counts.len().max(1)
     }
 
-    /// Whether polycast has to be there.
+    /// True if polycast must be preloaded.
     pub fn needs_polycast(&self) -> bool {
         self.variants.iter().any(|variant| variant.needs_polycast())
     }

@@ -42,7 +42,7 @@ pub struct Point {
     pub late: usize,
     /// Repetitions that a rank entered too late and that do not count.
     pub dropped: usize,
-    /// Whether the variant delivers whatever the network does; blast does not.
+    /// True if the variant delivers whatever the network does; blast does not.
     pub reliable: bool,
     /// Repetitions that left a rank without data, of a variant that is not reliable.
     pub lost: usize,
@@ -81,7 +81,7 @@ pub struct Point {
     pub since_last_arrival_median_us: Option<f64>,
     /// Jobs that were started.
     pub launches: usize,
-    /// The median of each of them.
+    /// The median of each launch, in µs.
     pub launch_median_us: Vec<Option<f64>>,
     /// The variant that `speedup` compares with: `stock` where it was measured, else the first
     /// variant.
@@ -93,7 +93,8 @@ pub struct Point {
     pub speedup_ci_low: Option<f64>,
     /// The upper end of the speedup's interval.
     pub speedup_ci_high: Option<f64>,
-    /// Why there is no speed-up although both were measured: it contradicts the medians, or could be anything.
+    /// The reason why there is no speedup although both were measured: it contradicts the medians,
+    /// or could be anything.
     pub speedup_withheld: Option<String>,
     /// `speedup` where the reference is stock.
     pub speedup_vs_stock: Option<f64>,
@@ -105,9 +106,9 @@ pub struct Point {
     pub tolerance_us: Option<f64>,
     /// The bound of the common clock's error.
     pub clock_error_us: f64,
-    /// Whether the place is able to show such a time. `None`: not known.
+    /// True if the place of the measurement is able to show such a time. `None`: not known.
     pub believed: Option<bool>,
-    /// Why it is not to be believed.
+    /// The reason why the time is not to be believed.
     pub doubt: Option<String>,
     /// The remarks on the point: few repetitions, late ones, calls that were left to the MPI.
     pub remark: Option<String>,
@@ -116,7 +117,7 @@ pub struct Point {
     pub per_rank_mean_us: Vec<f64>,
 }
 
-/// Whether several MPIs were measured beside each other. Older files do not say which it was.
+/// True if several MPIs were measured beside each other. Older files do not say which MPI it was.
 pub fn are_of_several_mpis(points: &[Point]) -> bool {
     points.iter().any(|point| point.mpi != points[0].mpi)
 }

@@ -15,7 +15,7 @@ pub fn of(point: &Point, time_limit: Duration) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// Why there is no ratio.
+/// Returns the remark that says why there is no speedup.
 fn withheld(point: &Point) -> Option<String> {
     let why = point.speedup_withheld.as_ref()?;
     Some(format!("no ratio, for {why}: measure again when the machine is quiet, or for longer (--time)"))

@@ -20,9 +20,9 @@ pub struct Report {
     raw: Option<BufWriter<Draft>>,
     progress: ProgressBar,
     has_begun: bool,
-    /// Whether a point had wrong data.
+    /// True if a point had wrong data.
     pub wrong: bool,
-    /// All that was reported.
+    /// The points that were reported.
     pub points: Vec<Point>,
     /// The conditions of the measurement, for pictures.
     pub notes: Vec<String>,
@@ -90,7 +90,7 @@ impl Report {
         })
     }
 
-    /// Before the first size of an operation.
+    /// Begins the output of an operation, before its first size.
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
         if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
             json.write(&format!("{}\n", json!({ "environment": environment })))?;

@@ -10,7 +10,7 @@ pub const MAX_BYTES: u64 = i32::MAX as u64;
 /// The most sizes of one job.
 pub const MAX_SIZES: usize = 256;
 
-/// Why a list of sizes could not be read.
+/// An error in a list of sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
     /// An entry of the list is no size.

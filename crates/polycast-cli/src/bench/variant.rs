@@ -32,18 +32,18 @@ impl From<Choice> for Variant {
 }
 
 impl Variant {
-    /// Whether polycast has to be there.
+    /// True if polycast must be preloaded.
     pub fn needs_polycast(self) -> bool {
         matches!(self, Variant::Polycast | Variant::Forced(_))
     }
 
-    /// Whether it delivers all data whatever the network does.
+    /// True if the variant delivers all data whatever the network does.
     pub fn is_reliable(self) -> bool {
         self != Variant::Blast
     }
 }
 
-/// Why a list of variants could not be read.
+/// An error in a list of variants.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VariantsError {
     /// A word in the list is no variant.
@@ -51,7 +51,7 @@ pub enum VariantsError {
     Unknown {
         /// The unknown word.
         found: String,
-        /// Why it is no algorithm.
+        /// The reason why the word is no algorithm.
         source: ParseChoiceError,
     },
     /// A multicast of the same bytes is none.
@@ -95,7 +95,7 @@ pub fn parse_for(operations: &[Operation], text: &str) -> Result<Vec<Vec<Variant
     }
 }
 
-/// Items of a list, each with its parameters: what follows a comma may be one.
+/// Splits a list into its items, each with its parameters: what follows a comma may be one.
 pub fn split(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for item in text.split(',').map(str::trim) {

@@ -12,7 +12,7 @@ use super::run::{Ending, HUNG, Heard, LEAVE, LOOK, end, leave_or_end, lines_of};
 /// The argument that lets the measuring program take one plan after the other.
 pub const PLANS: &str = "plans";
 
-/// Why nothing more is heard of it.
+/// The reason why a job says nothing more.
 #[derive(Debug, thiserror::Error)]
 pub enum DialogueError {
     /// The user has had enough.
@@ -49,13 +49,13 @@ impl Dialogue {
         Ok(Dialogue { child, stdin, lines, interrupted, has_ended: false })
     }
 
-    /// A line for it.
+    /// Sends the job a line.
     pub fn say(&mut self, line: &str) {
         // If the job is gone, its status says more than our failure to write.
         let _ = writeln!(self.stdin, "{line}");
     }
 
-    /// The next line of it.
+    /// Waits for the job's next line.
     pub fn line(&mut self) -> Result<String, DialogueError> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {

@@ -44,7 +44,7 @@ impl Processes {
     }
 }
 
-/// All processes, with their parents.
+/// Lists all processes, with their parents.
 fn every() -> impl Iterator<Item = (Process, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))

@@ -13,7 +13,7 @@ pub const ARGUMENT: &str = "orders";
 /// The version of the format that is read here.
 const FORMAT_VERSION: u32 = 1;
 
-/// Why an order was not carried out.
+/// The reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RankServerError {
     /// The dialogue with the job has ended.

@@ -83,7 +83,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// Whether the times of a repetition count.
+/// The verdict on a repetition: whether its times count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The times of the repetition count.
@@ -103,7 +103,7 @@ pub struct Repetition {
     pub variant: usize,
     /// The root of the call.
     pub root: usize,
-    /// Whether the times count.
+    /// The verdict: whether the times count.
     pub verdict: Verdict,
     /// Ranks whose data was not what was sent.
     pub wrong_ranks: u32,
@@ -129,7 +129,7 @@ pub struct Clock {
     pub method: String,
     /// Clocks that were measured.
     pub clocks: u32,
-    /// Bound of the error, in ns.
+    /// The bound of the error, in ns.
     pub error_ns: u64,
     /// The error seen between ranks that read one clock in truth, in ns.
     pub observed_error_ns: u64,
@@ -142,7 +142,8 @@ pub enum Record {
     Version(u32),
     /// The library's name and version.
     Mpi(String),
-    /// Now the communicator of the first so many ranks; what follows is about it.
+    /// The number of ranks of the communicator that the lines from here on are about: the first
+    /// ranks of the job.
     Ranks(usize),
     /// The place where a rank runs; places come in the order of ranks.
     Rank(Place),
@@ -150,7 +151,7 @@ pub enum Record {
     Clock(Clock),
     /// The spread in ns with which ranks wake up; after this record times run from the root's call.
     WakeUp(u64),
-    /// Whether ranks share cores.
+    /// True if ranks share cores.
     Oversubscribed(bool),
     /// A size begins.
     Point(u64),
@@ -171,14 +172,14 @@ pub enum Record {
         /// variant.
         tolerance_ns: Vec<u64>,
     },
-    /// Why nothing can be measured.
+    /// The reason why nothing can be measured.
     Error(String),
     /// The job is through.
     End,
 }
 
 impl Record {
-    /// Reads a line; `None` if it is none of the measuring program's, or only a part of one.
+    /// Reads a line; `None` if it is not from the measuring program, or only a part of a line.
     pub fn parse(line: &str) -> Option<Record> {
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split_ascii_whitespace();
@@ -249,7 +250,7 @@ fn parse_repetition<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Reco
 }
 
 impl Repetition {
-    /// Whether the times count.
+    /// True if the times count.
     pub fn counts(&self) -> bool {
         self.verdict == Verdict::Counts
     }

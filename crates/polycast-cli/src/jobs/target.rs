@@ -85,7 +85,8 @@ impl JobTarget {
         Ok(())
     }
 
-    /// Further jobs use so many hosts, those with the most ranks, which keep them.
+    /// Limits further jobs to as many hosts as `hosts` says, those with the most ranks, which keep
+    /// their ranks.
     ///
     /// # Errors
     /// There are fewer.

@@ -26,7 +26,7 @@ pub fn widest(figures: &Figures) -> f64 {
     parts.into_iter().fold(0.0, f64::max)
 }
 
-/// Whether all may rely on it.
+/// True if all figures of a size are known well enough to rely on.
 pub fn is_known(figures: &Figures) -> bool {
     widest(figures) <= WIDEST
 }

@@ -24,7 +24,8 @@ impl Estimate {
         Some(Estimate { ns: estimate.median, low, high, samples: sorted.len() })
     }
 
-    /// Whether the interval is not wider than this fraction of the estimate, by enough samples for an interval.
+    /// True if the interval is not wider than this fraction of the estimate, by enough samples for
+    /// an interval.
     pub fn is_narrow(&self, fraction: f64) -> bool {
         self.samples > 5 && self.high - self.low <= fraction * self.ns.abs()
     }

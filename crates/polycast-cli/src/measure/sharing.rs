@@ -54,12 +54,13 @@ pub fn penalty(together: Estimate, apart: Estimate, one: Estimate, all: Estimate
     hidden.scaled(1.0 / (2 * SEGMENTS - 1) as f64).clamped(0.0, one.ns)
 }
 
-/// Whether a penalty is known: by its interval beside `smcc(m)`, of which it is a part, for it may well be 0.
+/// True if a penalty is known, by its interval beside `smcc(m)`, of which it is a part: the penalty
+/// itself may well be 0.
 pub fn is_known(penalty: Estimate, one: Estimate) -> bool {
     penalty.high - penalty.low <= WIDEST * one.ns
 }
 
-/// Whether it says more than its order.
+/// True if the estimate says more than its order of magnitude.
 pub fn is_narrow(estimate: &Estimate) -> bool {
     (estimate.high - estimate.ns).max(estimate.ns - estimate.low) <= WIDEST * estimate.ns
 }

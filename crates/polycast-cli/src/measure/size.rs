@@ -62,7 +62,8 @@ pub struct Size<'a> {
     pub pair: (usize, usize),
     /// The message size.
     pub bytes: u64,
-    /// For each of the three measurements. The fewest samples are taken also if they need longer.
+    /// The time for each of the three measurements, in ns. The fewest samples are taken also if
+    /// they need longer.
     pub limit_ns: f64,
 }
 

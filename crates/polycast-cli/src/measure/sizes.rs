@@ -11,7 +11,7 @@ use super::size::{Figures, Size};
 /// A size that lies on the line between its neighbours up to this fraction adds nothing.
 const STRAIGHT_ENOUGH: f64 = 0.05;
 
-/// Neighbours that are no further apart than this factor have nothing measured between them.
+/// The factor between neighbouring sizes up to which no size between them is measured.
 const CLOSEST: f64 = 1.5;
 
 /// The size in bytes that a packet takes: a smaller message takes as long as a byte, and only
@@ -32,7 +32,8 @@ pub fn powers_of_four() -> Vec<u64> {
 pub struct Plan {
     /// The sizes to begin with, rising.
     pub sizes: Vec<u64>,
-    /// Whether larger ones are left out when the fewest samples of them would take more than twice their time.
+    /// True if larger sizes are left out when the fewest samples of them would take more than twice
+    /// their time.
     pub may_stop: bool,
     /// The most sizes that a class gets.
     pub most: usize,
@@ -90,13 +91,14 @@ pub fn measure(
     Ok(figures)
 }
 
-/// The geometric mean, where there is room for it.
+/// Returns the geometric mean of two sizes, where there is room between them.
 fn middle(low: u64, high: u64) -> Option<u64> {
     let middle = (low as f64 * high as f64).sqrt().round() as u64;
     (middle > low && middle < high && high as f64 > low as f64 * CLOSEST).then_some(middle)
 }
 
-/// Whether a size lies off the line between its neighbours, by more than it is uncertain itself. Of doubtful ones nothing is known.
+/// True if a size lies off the line between its neighbours by more than its own uncertainty. False
+/// if one of the three is doubtful.
 fn bends(below: &Figures, middle: &Figures, above: &Figures) -> bool {
     if ![below, middle, above].into_iter().all(is_known) {
         return false;

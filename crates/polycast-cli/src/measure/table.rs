@@ -12,7 +12,8 @@ const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)
 /// The mark of what is hardly known.
 const DOUBT: char = '?';
 
-/// A table per class: the estimate, and how far its 95 % interval reaches to either side, as a part of it.
+/// Writes a table per class: the estimates, and how far the 95 % interval of each reaches to either
+/// side, as a part of it.
 pub fn print(parameters: &Parameters) -> String {
     let mut text = String::new();
     for (class, curves) in parameters.classes() {

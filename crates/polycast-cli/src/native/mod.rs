@@ -23,7 +23,7 @@ pub use tree::Tree;
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
-/// All rules of a file.
+/// The rules of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// The rules of each collective, in rising order of the library's numbers for collectives.
@@ -56,9 +56,9 @@ pub struct OfRanks {
 /// `comm_rank_distribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Each on a node of its own.
+    /// Each rank is on a node of its own.
     OnePerNode,
-    /// All on one.
+    /// The ranks are all on one node.
     SingleNode,
     /// Any placement that has no rules of its own.
     Any,
@@ -86,7 +86,7 @@ pub struct Rule {
     pub bytes: u64,
     /// The way that serves these sizes.
     pub way: Way,
-    /// For readers.
+    /// The reason for the rule, for readers.
     pub because: Option<String>,
 }
 
@@ -155,7 +155,8 @@ impl Format {
 }
 
 impl Rules {
-    /// For this number of ranks alone: others are as the library has it. Up to Open MPI 4 the first rules are for smaller communicators, too.
+    /// Makes rules for this number of ranks alone; others are as the library has them. Up to Open
+    /// MPI 4 the first rules are for smaller communicators, too.
     pub fn for_ranks(ranks: u32, of: Vec<(Collective, Vec<Rule>)>) -> Rules {
         let one = |(collective, mut rules): (Collective, Vec<Rule>)| {
             if rules.first().is_none_or(|rule| rule.bytes > 0) {
@@ -218,7 +219,7 @@ impl Rules {
         Ok(())
     }
 
-    /// For people.
+    /// Writes the rules for people.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for OfCollective { collective, communicators } in &self.collectives {

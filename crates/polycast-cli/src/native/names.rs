@@ -41,7 +41,7 @@ impl Way {
         Way::new(collective, place as u32 + 1, fan, segment)
     }
 
-    /// Whether it does something with segments.
+    /// True if the algorithm can send in segments.
     pub fn can_be_cut(self, collective: Collective) -> bool {
         let known =
             self.algorithm.checked_sub(1).and_then(|place| algorithms(collective).get(place as usize));
@@ -203,7 +203,8 @@ impl Library {
         }
     }
 
-    /// All that may be tried for messages of at most so many bytes on so many ranks, the library's own decision first.
+    /// Lists the ways that may be tried for messages of at most so many bytes on so many ranks, the
+    /// library's own decision first.
     pub fn ways(self, collective: Collective, most_bytes: u64, ranks: u32) -> Vec<Way> {
         if self == Library::OpenMpi {
             return ways(collective, most_bytes);
@@ -227,7 +228,8 @@ impl Library {
     }
 }
 
-/// All that may be tried for messages of at most so many bytes, the library's own decision first.
+/// Lists the ways that may be tried for messages of at most so many bytes, the library's own
+/// decision first.
 fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
     let mut found = vec![Way::STOCK];
     for (place, (name, takes)) in algorithms(collective).iter().enumerate() {

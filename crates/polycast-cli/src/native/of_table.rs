@@ -31,7 +31,8 @@ pub fn of_table(table: &Table, library: Library, shape: CommunicatorShape) -> (R
     (Rules::for_ranks(shape.ranks, of), lacking)
 }
 
-/// Returns how many of our block sizes make the bytes that Open MPI counts.
+/// Returns the factor from the bytes that we count to those that Open MPI counts: the number of
+/// ranks where we count one block and Open MPI all.
 fn blocks(collective: Collective, ranks: u32) -> u64 {
     match collective {
         Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {

@@ -8,11 +8,12 @@ use super::{Library, Rule, Way};
 
 /// Ways that take longer than the best one so many times are not measured again.
 const PROMISING: f64 = 1.3;
-/// The number of calls for a measurement, so that those that are taken suffice for an interval:
-/// some time passes between calls.
+/// The time for a size in the second round, as a number of its calls: more than an interval needs,
+/// for some of the time passes between calls.
 const CALLS: f64 = 1.5 * Measured::LEAST_SAMPLES as f64;
 
-/// The library's own ways, each measured in launches of its own: all once, then those that may win for longer.
+/// The search among the library's own ways, each measured in launches of its own: all once, then
+/// those that may win for longer.
 #[derive(Clone, Debug)]
 pub struct Search {
     sizes: Vec<u64>,
@@ -21,7 +22,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// For a collective of so many ranks and these sizes, rising.
+    /// A search for a collective of so many ranks and these sizes, rising.
     pub fn new(library: Library, collective: Collective, sizes: Vec<u64>, ranks: u32) -> Search {
         let most = sizes.last().copied().unwrap_or(0);
         let none = vec![None; sizes.len()];
@@ -30,7 +31,7 @@ impl Search {
         Search { sizes, ways }
     }
 
-    /// All of them, with the sizes that each is to be measured at.
+    /// Returns all ways, with the sizes that each is to be measured at.
     pub fn first_round(&self) -> Vec<(Way, Vec<u64>)> {
         let is_cut = |way: &Way, bytes: u64| way.segment == 0 || way.segment < bytes;
         let worth = |way: &Way| self.sizes.iter().copied().filter(|bytes| is_cut(way, *bytes)).collect();

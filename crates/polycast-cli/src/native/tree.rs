@@ -83,12 +83,12 @@ fn names(collective: Collective) -> (&'static str, &'static str) {
 }
 
 impl Tree {
-    /// Whether a text begins as such a file does.
+    /// True if a text begins as a file of such a tree does.
     pub fn is_one(text: &str) -> bool {
         text.chars().filter(|letter| !letter.is_whitespace()).take(BEGINS.len()).eq(BEGINS.chars())
     }
 
-    /// Reads one.
+    /// Reads a file of a tree.
     pub fn parse(text: &str) -> Result<Tree, String> {
         let mut left = Text { left: text, whole: text.len() };
         let tree = left.tree(0)?;
@@ -100,7 +100,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Each way down ends with an algorithm, and what holds only sometimes has something behind it.
+    /// Checks that each way down ends with an algorithm, and that what holds only sometimes has
+    /// something behind it.
     fn check(&self, of: &str, deep: usize) -> Result<(), String> {
         let is_end = |name: &str| name.starts_with("algorithm=") || name.starts_with("composition=");
         let other = self.0.iter().find(|(name, _)| deep == 0 && !name.starts_with("collective="));
@@ -214,7 +215,8 @@ impl Tree {
         text.push('}');
     }
 
-    /// For people: what there is for the collectives that are known here, between the ranks of one communicator.
+    /// Writes the tree for people: the collectives that are known here, between the ranks of one
+    /// communicator.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for collective in Collective::ALL {

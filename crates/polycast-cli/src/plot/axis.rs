@@ -34,7 +34,7 @@ impl Axis {
         &self.label
     }
 
-    /// Whether the value has a place on it.
+    /// True if the value has a place on the axis.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
@@ -43,7 +43,7 @@ impl Axis {
         if self.scale == Scale::Linear { "a number" } else { "a number above 0" }
     }
 
-    /// A value as its ticks would have it.
+    /// Returns the value as the axis's ticks would show it.
     pub(super) fn shown(&self, value: f64) -> String {
         if self.scale == Scale::Log2 {
             return (self.show)(value);
@@ -85,8 +85,8 @@ impl Axis {
     }
 }
 
-/// The most that intervals may extend the axis beyond the values on either side, as a part of the
-/// values' range.
+/// The part of the values' range by which intervals may extend the axis beyond the values on either
+/// side, where that is more than the least.
 const CORNER: f64 = 0.4;
 
 /// An axis with its ticks.

@@ -30,7 +30,8 @@ pub(super) const FONT: f64 = 14.0;
 const LINE: f64 = 1.4;
 /// The height below the plot, for numbers and the axis's name.
 const BELOW: f64 = 56.0;
-/// Between the frame and the first and last point, so that no interval lies on an axis.
+/// The distance between the frame and the first and last point, so that no interval lies on an
+/// axis.
 const INSET: f64 = 16.0;
 
 const INK: &str = "#1c2126";
@@ -201,7 +202,7 @@ fn drawn(chart: &Chart, curve: &Curve, style: &Style, frame: &Frame, shift: f64)
     group
 }
 
-/// For who points at it.
+/// Returns the words that appear when a pointer is on a point.
 fn told(chart: &Chart, curve: &Curve, point: &Point) -> String {
     let (x, y) = (chart.x.shown(point.x), chart.y.shown(point.y));
     let interval = point.interval.map_or_else(String::new, |(low, high)| {

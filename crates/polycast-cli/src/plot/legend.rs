@@ -12,7 +12,7 @@ const LINE: i32 = 20;
 /// Room of the sample of a curve, and of what leads there from the curve's end.
 const SAMPLE: f64 = 36.0;
 const LEAD: f64 = 22.0;
-/// Above the first name and below the last one.
+/// The distance above the first name and below the last one.
 const MARGIN: i32 = 20;
 
 /// The room that the names need beside the plot.

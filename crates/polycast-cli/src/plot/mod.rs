@@ -29,7 +29,7 @@ use thiserror::Error;
 /// Curves over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Stands above it.
+    /// The title above the plot.
     pub title: String,
     /// Lines under the title: the program, the MPI, the rate, the day.
     pub notes: Vec<String>,
@@ -72,7 +72,7 @@ enum Look {
     Published,
 }
 
-/// Why a chart cannot be drawn.
+/// The reason why a chart cannot be drawn.
 #[derive(Debug, Error)]
 pub enum PlotError {
     /// No curve has a point.

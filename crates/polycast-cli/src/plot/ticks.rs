@@ -5,9 +5,9 @@
 pub(super) enum Scale {
     /// Evenly, from 0.
     Linear,
-    /// Each doubling takes the same room.
+    /// By logarithms: each doubling takes the same room.
     Log2,
-    /// Each power of ten takes the same room.
+    /// Logarithmic: each power of ten takes the same room.
     Log10,
 }
 

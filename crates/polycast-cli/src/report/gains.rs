@@ -21,7 +21,7 @@ pub struct Gain {
     pub compared: Vec<Time>,
     /// The choice that stays.
     pub stays: String,
-    /// An earlier job found it.
+    /// True if an earlier job found the result.
     pub is_remembered: bool,
     /// The speed of the choice that stays, as a multiple of the speed of the MPI below.
     pub times_as_fast: Option<f64>,

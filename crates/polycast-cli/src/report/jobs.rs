@@ -45,7 +45,7 @@ impl Calls {
     }
 }
 
-/// Whether a text is a report, and then what it says.
+/// Reads a report; `None` if the text is no report.
 ///
 /// # Errors
 /// A report of a version that this tool cannot read.
@@ -131,7 +131,7 @@ impl JobReport {
         gained
     }
 
-    /// Why calls were left to the MPI: collective, reason, calls; the most calls first.
+    /// Returns why calls were left to the MPI: collective, reason, calls; the most calls first.
     fn reasons(&self) -> Vec<(String, String, u64)> {
         let mut found: Vec<(String, String, u64)> = Vec::new();
         for of in self.collectives() {

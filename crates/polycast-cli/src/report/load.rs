@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Events of all ranks that are looked at: of more, the last ones of each rank. They take 40 bytes each, and their calls twice that.
 const MAX_EVENTS: usize = 24_000_000;
 
-/// The end of the name of a rank's file, and the report that rank 0 leaves beside them.
+/// The extension of ranks' files, and of the report that rank 0 leaves beside them.
 const EXTENSION: &str = "trace";
 const REPORT: &str = "report.json";
 

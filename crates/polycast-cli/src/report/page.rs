@@ -81,7 +81,7 @@ fn heading(summary: &Summary) -> String {
     )
 }
 
-/// With what the job ran, and when.
+/// Writes what the job ran with, and when.
 fn about(summary: &Summary) -> String {
     let version = format!("polycast {}", summary.polycast);
     let mut said = vec![version, summary.mpi.clone()];

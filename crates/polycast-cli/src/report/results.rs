@@ -59,7 +59,7 @@ pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
     })
 }
 
-/// Within HTML an SVG has no declaration, and scales by its view box.
+/// Fits an SVG document into HTML, where it has no declaration and scales by its view box.
 fn embedded(svg: String) -> String {
     svg.find("<svg").map_or(String::new(), |at| svg[at..].to_owned())
 }

@@ -25,11 +25,11 @@ pub struct Summary {
     pub began: Option<String>,
     /// The networks as the job saw them, one of each kind: `16 nodes, 1gbit`.
     pub networks: Vec<String>,
-    /// Ranks of the job, and those whose traces are there.
+    /// The number of ranks of the job.
     pub ranks: u32,
-    /// See `ranks`.
+    /// The number of ranks whose traces are there.
     pub traced_ranks: usize,
-    /// Hosts of these.
+    /// The number of hosts of the traced ranks.
     pub hosts: usize,
     /// The time from the first beginning to the last end, in seconds.
     pub seconds: f64,
@@ -44,9 +44,9 @@ pub struct Summary {
     pub served: Vec<Group>,
     /// The ranks that called last, the most frequent first.
     pub last: Vec<Last>,
-    /// Whole calls with a root, and those of them to which the root came last.
+    /// The calls with a root whose ranks are all known.
     pub rooted_calls: u64,
-    /// See `rooted_calls`.
+    /// The calls among `rooted_calls` to which the root came last.
     pub root_was_last: u64,
     /// The results of trials.
     pub trials: Vec<Gain>,
@@ -66,7 +66,7 @@ pub struct Group {
     pub first_bytes: u64,
     /// The choice that served the calls.
     pub choice: String,
-    /// Why.
+    /// The reason for the choice.
     pub reason: String,
     /// Calls of a communicator.
     pub calls: u64,
@@ -77,24 +77,24 @@ pub struct Group {
     /// The part of `rank_seconds` spent waiting in polycast, as far as it is known; null for calls
     /// that the MPI serves, whose waiting nobody sees.
     pub waited_seconds: Option<f64>,
-    /// The time of a rank in a call.
+    /// The median time of a rank in a call, in µs.
     pub median_us: f64,
-    /// 90 % are not longer.
+    /// The time than which 90 % are not longer, in µs.
     pub p90_us: f64,
-    /// The longest.
+    /// The longest time, in µs.
     pub longest_us: f64,
     /// Calls of which all ranks are known, on clocks that were compared.
     pub whole_calls: u64,
-    /// The median over the whole calls of the time from the first call to the root's, in µs, as the
-    /// next two fields go on to the last call and to the last return; null without a root.
+    /// The median time from the first call to the root's, over the whole calls, in µs; null without
+    /// a root.
     pub startup_us: Option<f64>,
-    /// See `startup_us`.
+    /// The median time from the root's call to the last one, in µs; null without a root.
     pub intermediate_us: Option<f64>,
     /// The median time from the last call to the last return, in µs.
     pub final_us: Option<f64>,
-    /// Medians of the time between the first and the last call, and between the first and the last return.
+    /// The median time between the first and the last call, in µs.
     pub skew_in_us: Option<f64>,
-    /// See `skew_in_us`.
+    /// The median time between the first and the last return, in µs.
     pub skew_out_us: Option<f64>,
     /// Broadcasts that a leader saw datagrams of, and what all leaders saw.
     pub datagrams: Datagrams,
@@ -113,7 +113,7 @@ pub struct Datagrams {
     pub repaired: u64,
     /// Fragments that the parity restored.
     pub restored: u64,
-    /// Requests for them.
+    /// Requests for lost fragments.
     pub requests: u64,
 }
 
@@ -143,7 +143,7 @@ pub struct Uncounted {
     pub bytes: u64,
 }
 
-/// Sizes are told in classes, each twice the one before.
+/// Returns the class of a size, by its smallest size: each class begins at twice the one before.
 pub fn class_of(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { 1 << bytes.ilog2() }
 }

@@ -14,7 +14,7 @@ const MAX_BARS: usize = 400_000;
 /// Points of the picture of skews: of more, every so manieth call.
 const MAX_SKEWS: usize = 5_000;
 
-/// All of them.
+/// Returns the calls, waits and skews that the page draws.
 pub fn data(traced: &Traced) -> Value {
     let job = &traced.job;
     let (bars, of_calls) = last_calls(&traced.calls);

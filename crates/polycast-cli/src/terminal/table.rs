@@ -8,7 +8,8 @@ use super::width;
 /// The padding at both sides of a cell.
 const PADDING: usize = 2;
 
-/// After these a word is broken where there is no room for it; after the second ones only if the first ones do not do.
+/// The characters after which a word may be broken where there is no room for it; the later lists
+/// only if the earlier ones do not do.
 const JOINTS: [&[char]; 3] = [&[], &[':', ',', '/'], &[':', ',', '/', '.', '-', '_']];
 
 /// A table whose first `left` columns hold words. Where it would be too wide, their cells are broken between words, and a word

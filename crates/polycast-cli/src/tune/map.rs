@@ -59,8 +59,8 @@ pub(super) fn column(shape: &CommunicatorShape) -> String {
     format!("{} ranks, {} nodes", shape.ranks, shape.nodes)
 }
 
-/// Returns how many times faster the best choice is than the MPI below; `None` if the MPI stays the
-/// best.
+/// Returns how many times as fast as the MPI below the best choice is; `None` if the MPI itself is
+/// the best, or a time is not known.
 pub(super) fn gain(found: &Found) -> Option<f64> {
     let (time, stock) = found.time.zip(found.stock).filter(|_| found.best != Choice::Stock)?;
     Some(stock.median_us / time.median_us)

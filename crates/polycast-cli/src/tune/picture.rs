@@ -90,8 +90,8 @@ fn time(size: &super::Size) -> Option<String> {
     size.found.time.map(|time| nanoseconds(time.median_us * 1e3))
 }
 
-/// Returns the words in a cell: the algorithm, its time and its gain; `?` if the interval does not
-/// separate it from the next.
+/// Returns the words in a cell: the algorithm, its time and its gain; `?` if intervals do not
+/// separate the best two.
 fn text(size: &super::Size) -> String {
     let time = time(size).map_or_else(String::new, |time| format!(" {time}"));
     let gain = gain(&size.found).map_or_else(String::new, |gain| format!(", {gain:.2} ×"));

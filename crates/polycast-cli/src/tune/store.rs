@@ -25,7 +25,7 @@ pub struct Key {
     pub ranks_per_node: u32,
     /// The collective.
     pub collective: String,
-    /// All ways were measured for long.
+    /// True if all ways were measured for long.
     pub exhaustive: bool,
     /// The further settings of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,25 +35,25 @@ pub struct Key {
 /// The result of a race for one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// For what.
+    /// The conditions of the result.
     pub key: Key,
-    /// The size as it was asked for.
+    /// The size as the user asked for it.
     pub bytes: u64,
-    /// Bytes by which rules count it.
+    /// The size in bytes by which rules count.
     pub block_bytes: u64,
     /// The best choice.
     pub best: String,
     /// Median, lower and upper end of its interval, in µs, and samples.
     pub time: Option<Numbers>,
-    /// Stock's.
+    /// The numbers of stock.
     pub stock: Option<Numbers>,
     /// The best one besides.
     pub second: Option<(String, Numbers)>,
-    /// Whether the best two are apart.
+    /// True if the intervals of the best two have nothing in common.
     pub separates: bool,
     /// Ways that were measured.
     pub measured: usize,
-    /// All of them, the fastest first.
+    /// The numbers of all ways, the fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all: Vec<(String, Numbers)>,
     /// The time that the race took, in seconds.

@@ -94,7 +94,7 @@ impl InterfaceChoice {
         self.choose_beside(among, family, &[])
     }
 
-    /// All that are usable, the best first, as [`InterfaceChoice::choose_beside`] has it.
+    /// Lists the usable interfaces, the best first, as [`InterfaceChoice::choose_beside`] has it.
     pub fn usable_beside(&self, among: &[Interface], family: Family, local: &[IpAddr]) -> Vec<Interface> {
         let mut left = among.to_vec();
         let mut usable = Vec::new();

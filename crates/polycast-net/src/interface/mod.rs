@@ -31,12 +31,12 @@ pub struct Interface {
     pub can_multicast: bool,
     /// `lo`. IPv4 multicast works on it within the host, whatever its flags say; IPv6 has no route there.
     pub is_loopback: bool,
-    /// The default route of either family leaves through it.
+    /// True if the default route of either family leaves through the interface.
     pub has_default_route: bool,
 }
 
 impl Interface {
-    /// All interfaces, by index. An error is the kernel's.
+    /// Lists all interfaces, by index. An error is the kernel's.
     pub fn all() -> io::Result<Vec<Interface>> {
         system::interfaces()
     }

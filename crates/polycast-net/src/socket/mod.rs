@@ -103,13 +103,13 @@ impl Socket {
         self.granted_receive_bytes
     }
 
-    /// Whether many datagrams go out in one system call as one packet that is cut as late as possible (GSO). Turns false when
-    /// the interface turns out to refuse it.
+    /// True if many datagrams go out in one system call as one packet that is cut as late as
+    /// possible (GSO). Turns false when the interface turns out to refuse it.
     pub fn can_segment(&self) -> bool {
         self.can_segment
     }
 
-    /// Whether the kernel joins datagrams that arrive together (GRO).
+    /// True if the kernel joins datagrams that arrive together (GRO).
     pub fn can_coalesce(&self) -> bool {
         self.can_coalesce
     }

@@ -98,7 +98,8 @@ fn create(family: Family) -> Attempt<OwnedFd> {
         .map_err(|e| (Step::Create, e.into()))
 }
 
-/// Only what is for this group, with its destination and interface told, so that `receive` can check them.
+/// Restricts the socket to this group's datagrams, and has their destination and interface told, so
+/// that `receive` can check them.
 fn isolate(fd: BorrowedFd<'_>, family: Family) -> Attempt<()> {
     match family {
         Family::V4 => {

@@ -40,7 +40,7 @@ pub fn devices() -> Vec<String> {
     names
 }
 
-/// Why verbs cannot be used.
+/// The reason why verbs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerbsError {
     /// The object cannot be opened: what the loader says.
@@ -121,7 +121,7 @@ pub struct VerbsPort {
     pub bits_per_second: Option<u64>,
     /// RoCE.
     pub is_ethernet: bool,
-    /// The link is up, and on InfiniBand a subnet manager knows it.
+    /// True if the link is up, and on InfiniBand a subnet manager knows it.
     pub is_active: bool,
     /// The first key of its partition table.
     pub partition: u16,

@@ -109,7 +109,8 @@ impl Grid {
         &self.sizes
     }
 
-    /// The jobs, in an order in which the first few are from all over the grid: a budget may end before it.
+    /// Lists the jobs in an order in which the first few are from all over the grid, for a budget
+    /// may end before the list does.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for rate in &self.rates {
@@ -134,7 +135,7 @@ impl Grid {
 }
 
 impl Cell {
-    /// The lab, as `--lab` takes it.
+    /// Returns the lab, as `--lab` takes it.
     pub fn lab(&self) -> String {
         let known = RATES.iter().find(|(name, _)| *name == self.rate).map_or("", |(_, links)| links);
         format!("hosts={},{known}", self.hosts)

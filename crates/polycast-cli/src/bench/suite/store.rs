@@ -16,7 +16,7 @@ pub struct Measured {
     pub cell: Cell,
     /// The points, one for each size and variant.
     pub points: Vec<Point>,
-    /// Why there are fewer than were asked for.
+    /// The reason why there are fewer points than were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The time that the job took, its lab included, in seconds.

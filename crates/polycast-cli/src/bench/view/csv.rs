@@ -35,7 +35,7 @@ impl View for Csv {
     }
 }
 
-/// Names and values as in JSON, so that the two cannot drift apart.
+/// Returns names and values as in JSON, so that the two formats cannot drift apart.
 fn fields(point: &Point) -> io::Result<Vec<(String, String)>> {
     let Members(members) = serde_json::from_str(&serde_json::to_string(point)?)?;
     let single = members.into_iter().filter(|(_, value)| !value.is_array());
