@@ -23,7 +23,8 @@ pub fn command<C: CommandFactory>() -> Command {
     prepared(C::command()).term_width(width())
 }
 
-/// clap takes -1 for an unknown option, and proposes to write it behind `--`, where it is of no use.
+/// Prepares a command for negative numbers: clap takes -1 for an unknown option, and proposes to
+/// write it behind `--`, where it is of no use.
 fn prepared(command: Command) -> Command {
     let takes_value = |arg: &Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     command
@@ -124,13 +125,14 @@ fn suggest(error: &mut Error, verb: &Command) {
     }
 }
 
-/// The name that is one slip of the finger away from what was found.
+/// Returns the name that is one slip of the finger away from the word that was found.
 fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut near = names.filter(|name| strsim::osa_distance(found, name) == 1);
     near.next().map(str::to_owned)
 }
 
-/// `-n, --ranks <N>` of `--ranks <N>`: who wrote the short form looks for it in the message.
+/// Returns `-n, --ranks <N>` for `--ranks <N>`: a user who wrote the short form looks for it in the
+/// message.
 fn with_short(verb: &Command, found: &str) -> Option<String> {
     let long = found.split_whitespace().next()?.strip_prefix("--")?;
     let short = verb.get_arguments().find(|arg| arg.get_long() == Some(long))?.get_short()?;

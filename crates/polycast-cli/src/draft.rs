@@ -35,7 +35,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begins the file; at its place already where it cannot be replaced.
+    /// Begins the file: beside its place, or in it where the file cannot be replaced.
     pub fn of(file: &Path) -> io::Result<Draft> {
         Ok(match new_beside(file) {
             Some((place, new, open)) => Draft { file: open, is_stdout: false, beside: Some((place, new)) },
@@ -57,13 +57,13 @@ impl Draft {
         }
     }
 
-    /// Standard output, which is in place.
+    /// A draft that is standard output, which needs no replacing.
     pub fn of_stdout() -> io::Result<Draft> {
         let file = io::stdout().as_fd().try_clone_to_owned()?.into();
         Ok(Draft { file, is_stdout: true, beside: None })
     }
 
-    /// Puts what is written in place of what was there. What is written from then on is seen at once.
+    /// Replaces the old file by the draft. Writes from then on are seen at once.
     pub fn put(&mut self) -> io::Result<()> {
         let Some((place, new)) = &self.beside else { return Ok(()) };
         self.file.sync_all()?;

@@ -58,7 +58,8 @@ impl HelperProcess {
         Ok(HelperProcess { stdin: child.stdin.take(), child, errors })
     }
 
-    /// Hands over its standard input, for what is not a line. Whoever has it gives it back with [`Self::listen_to`].
+    /// Hands over the helper's standard input, for data that is no line. The caller gives it back
+    /// with [`Self::listen_to`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
@@ -96,7 +97,7 @@ impl HelperProcess {
         (status, lines[lines.len().saturating_sub(LAST_LINES)..].join("; "))
     }
 
-    /// Waits for its end, and ends it by force from then on.
+    /// Waits until `by` for the helper's end, then ends it by force.
     pub fn end(&mut self, by: Instant) -> Option<ExitStatus> {
         self.dismiss();
         loop {

@@ -74,7 +74,7 @@ pub enum InstallError {
         /// The path of the object that programs would preload.
         preload: PathBuf,
     },
-    /// The tool does not know where it is itself.
+    /// The path of the tool itself is unknown.
     #[error("cannot find out where this program is: {0}")]
     UnknownPlace(#[from] io::Error),
 }
@@ -117,8 +117,8 @@ impl Installation {
         }
     }
 
-    /// Has ranks with these variables preload it, behind what they preload already: a profiler that comes first sees the program's calls, not
-    /// ours.
+    /// Has ranks with these variables preload polycast's object, behind the objects that they
+    /// preload already: a profiler that comes first sees the program's calls, not ours.
     pub fn preload_in(&self, variables: &mut Variables) -> Result<(), InstallError> {
         let others = variables.iter().rfind(|(name, _)| name == LD_PRELOAD);
         let all = preload_after(others.map_or("", |(_, objects)| objects), &self.preload_value()?);
@@ -126,7 +126,7 @@ impl Installation {
         Ok(())
     }
 
-    /// The door for programs of this binary interface, if it was built.
+    /// Returns the path of the door for programs of this binary interface, if it was built.
     pub fn door(&self, abi: Abi) -> Option<PathBuf> {
         Some(self.door_path(abi)).filter(|door| door.is_file())
     }

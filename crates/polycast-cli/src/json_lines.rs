@@ -15,7 +15,7 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// The file, which need not exist, and what it holds. A line that is damaged is as if it were not there.
+    /// Opens the file, which need not exist, and reads its lines. A damaged line is passed over.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(JsonLines, Vec<T>), String> {
         let text = match fs::read(path) {
             Ok(text) => text,

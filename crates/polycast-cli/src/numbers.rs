@@ -45,7 +45,7 @@ pub fn percentage(text: &str) -> Result<f64, String> {
     percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage such as 0.1% or 5".to_owned())
 }
 
-/// `a whole number of at least 1`, `a whole number from 2 to 64`.
+/// Describes a range: `a whole number of at least 1`, `a whole number from 2 to 64`.
 fn words<T: Display>(range: &impl RangeBounds<T>) -> String {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Included(least), Bound::Included(most)) => format!("a whole number from {least} to {most}"),

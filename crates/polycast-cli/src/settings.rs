@@ -76,7 +76,7 @@ pub fn read_parameters(file: &Path) -> Result<Parameters, ReadError> {
     read(("parameters", FileKind::Parameters), file, model::MAX_TEXT_BYTES, Parameters::parse_all)
 }
 
-/// No more of the file is read than such a file may have.
+/// Reads and parses a file, of which no more is read than such a file may have.
 fn read<T, E: fmt::Display>(
     (name, kind): (&'static str, FileKind),
     file: &Path,
@@ -175,8 +175,8 @@ impl Settings {
     }
 }
 
-/// The variables of this environment that are meant for the library, as they are handed on to ranks. Those whose value
-/// is no text cannot be.
+/// Returns the variables of this environment that are meant for the library, as they are handed on
+/// to ranks. Variables whose value is no text cannot be handed on.
 pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
     let is_for_it = |name: &str| {
         let is_ours = name == SWITCH || name.starts_with("POLYCAST_");
@@ -216,7 +216,7 @@ pub fn warn(further: &[(String, String)]) -> Option<(String, String)> {
     Some((variables::WARNED.to_owned(), "on".to_owned()))
 }
 
-/// The value of a variable of this environment, unless it is empty.
+/// Returns the value of a variable of this environment, unless it is empty.
 pub fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
     Some(value).filter(|value| !value.is_empty())

@@ -19,7 +19,8 @@ pub struct Times {
     /// The time between the beginnings of sends over different ports, where it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval_ns: Option<u64>,
-    /// `given`, `measured`, `derived` from `L(m)` and `g(m)`, or `assumed`.
+    /// The origin of the times: `given`, `measured`, `derived` from `L(m)` and `g(m)`, or
+    /// `assumed`.
     from: &'static str,
     /// The ranks between which the times were measured.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,8 @@ pub trait Carrier: Send {
     }
 }
 
-/// A member of one group: sends to it, and receives what others send. A socket is asked without a detour.
+/// A member of one group: sends to the group, and receives from it. A socket is called without a
+/// detour.
 pub enum Datagrams {
     /// UDP through the kernel.
     Udp(Socket),
@@ -72,8 +73,8 @@ impl Datagrams {
         }
     }
 
-    /// To be called before sleeping until the descriptor can be read: from now on it tells of what comes. True if something has come
-    /// already, for which it may not.
+    /// Prepares the descriptor to tell of datagrams that come; to be called before sleeping until
+    /// it can be read. True if something has come already, of which the descriptor may not tell.
     #[inline]
     pub fn arm(&mut self) -> bool {
         match self {
@@ -100,7 +101,7 @@ impl Datagrams {
         }
     }
 
-    /// Bytes that were sent and have not left this host, as far as it is known.
+    /// Returns the bytes that were sent and have not left this host, as far as known.
     pub fn queued_bytes(&self) -> usize {
         match self {
             Datagrams::Udp(socket) => socket.queued_bytes(),
@@ -108,7 +109,8 @@ impl Datagrams {
         }
     }
 
-    /// Makes the network know once more that somebody is there. What arrives meanwhile may be lost.
+    /// Announces the membership to the network once more. Datagrams that arrive meanwhile may be
+    /// lost.
     ///
     /// # Errors
     /// The carrier's: then it may not be a member any more.
@@ -119,7 +121,8 @@ impl Datagrams {
         }
     }
 
-    /// Asks that datagrams without these bytes there be dropped before this process is woken for them; false if they are not.
+    /// Asks that datagrams without these bytes at offset `at` be dropped before this process is
+    /// woken for them; false if they are not.
     pub fn keep_only(&mut self, bytes: [u8; 4], at: u32) -> bool {
         match self {
             Datagrams::Udp(socket) => socket.keep_only(bytes, at).is_ok(),
@@ -144,7 +147,7 @@ impl Datagrams {
         }
     }
 
-    /// Datagrams that were dropped before they could be received, as far as it is known.
+    /// Returns how many datagrams were dropped before they could be received, as far as known.
     pub fn dropped(&self) -> u64 {
         match self {
             Datagrams::Udp(socket) => socket.dropped_by_kernel(),

@@ -34,7 +34,7 @@ pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
 /// at all ranks, and far sooner than numbers are half way round.
 const FORGETS_EVERY: u32 = 1 << 20;
 
-/// A cell's `total` where what it holds is worth nothing.
+/// The `total` of a cell whose bytes are invalid.
 const SPOILED: u64 = u64::MAX;
 
 /// The bell that a rank rings to wake those who wait for it.
@@ -52,16 +52,16 @@ pub trait Board {
     /// Returns the number of bytes that a cell holds.
     fn room(&self) -> u64;
 
-    /// The moment that a rank has reached; all before it is behind it.
+    /// The moment that a rank has reached: the rank is through with all before it.
     fn reached(&self, rank: u32) -> &AtomicU64;
 
-    /// A rank's own.
+    /// The bell of a rank.
     fn bell(&self, rank: u32) -> &Bell;
 
     /// Sleeps until a rank's bell is rung, if it was rung so often before; at most so long.
     fn sleep(&self, rank: u32, rung: u32, longest: Duration);
 
-    /// Wakes all who sleep there.
+    /// Wakes all who sleep until this rank's bell is rung.
     fn wake(&self, rank: u32);
 
     /// The moment for which a cell was filled.
@@ -253,7 +253,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Fills a part of its cell.
+    /// Fills a part of this rank's cell.
     ///
     /// # Safety
     /// [`Cells::may_fill`] has allowed it, [`Cells::tell`] was not called since; `source` is readable for `bytes`, which fit into the cell.
@@ -263,7 +263,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         unsafe { self.memory.fill((self.me, moment.cell()), at, source, bytes) };
     }
 
-    /// The cell is filled. `None`: with what is worth nothing.
+    /// Announces that this rank's cell is filled. `None`: with invalid bytes.
     #[inline]
     pub fn tell(&mut self, at: Moment, total: Option<u64>) {
         self.filled[at.cell()] = Some(at.number());
@@ -347,7 +347,8 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Sleeps until what this rank could not go on without may be there, at most so long.
+    /// Sleeps until the event may have come without which this rank could not go on; no longer than
+    /// `longest`.
     pub fn sleep(&self, longest: Duration) {
         let Some(wanted) = self.wanted.take() else { return };
         let whom = match wanted {

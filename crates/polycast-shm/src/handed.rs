@@ -25,7 +25,8 @@ const CLAIMED: u64 = 1 << 63;
 pub struct Slip {
     /// The number of the request, written last; 0: none.
     pub asked: AtomicU64,
-    /// The number of the last one whose bytes are on the tray. Written by who hands.
+    /// The number of the last request whose bytes are on the tray; written by the rank that hands
+    /// them.
     pub handed: AtomicU64,
     /// The stream that the bytes are of: its writer and channel.
     pub stream: AtomicU64,
@@ -48,13 +49,13 @@ pub trait Trays {
     /// The slip of a rank that asks.
     fn slip(&self, rank: u32) -> &Slip;
 
-    /// Copies onto its tray.
+    /// Copies bytes onto the tray of a rank.
     ///
     /// # Safety
     /// `source` is readable for `bytes`, at most as many as the tray has, and nobody else reads or writes the tray meanwhile.
     unsafe fn lay(&self, rank: u32, source: *const u8, bytes: usize);
 
-    /// Copies from its tray.
+    /// Copies bytes from the tray of a rank.
     ///
     /// # Safety
     /// `place` is writable for `bytes`, at most as many as the tray has, and nobody writes the tray meanwhile.
@@ -75,7 +76,7 @@ struct Request {
 pub struct Handed<M> {
     memory: M,
     me: u32,
-    /// The number of its last request.
+    /// The number of this rank's last request.
     last: u64,
     open: Option<Request>,
 }
@@ -96,7 +97,9 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         self.memory.has_refused().load(Relaxed) != 0
     }
 
-    /// Takes bytes that stand at `address` in the writer's process, as many as it has handed; 0: not yet. Asked for the same again until they are there.
+    /// Takes bytes that stand at `address` in the writer's process, as many as the writer has
+    /// handed, and returns how many; 0: not yet. To be called with the same request again until the
+    /// bytes are there.
     ///
     /// # Safety
     /// `place` is writable for `bytes`.
@@ -147,7 +150,8 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         }
     }
 
-    /// Lays on the trays of readers what they ask for of a stream of this rank's: bytes of those that it shows now. True: somebody was handed some.
+    /// Lays on the trays of readers the bytes that they ask for of a stream of this rank, out of
+    /// the `bytes` at `source` that it shows now. True if some reader was handed some.
     ///
     /// # Safety
     /// `source` is readable for `bytes`.

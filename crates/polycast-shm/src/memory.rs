@@ -34,7 +34,7 @@ pub struct Way {
 pub struct Head {
     /// The operation that the rest is about; written last.
     pub operation: AtomicU64,
-    /// The position of its first byte.
+    /// The position of the stream's first byte.
     pub start: AtomicU64,
     /// The total that the writer was called with, for those who read.
     pub total: AtomicU64,

@@ -117,7 +117,7 @@ impl Shape {
     }
 }
 
-/// Memory of this shape, somewhere.
+/// The memory of a segment of this shape.
 #[derive(Debug)]
 pub struct Raw {
     base: NonNull<u8>,
@@ -168,8 +168,8 @@ impl Raw {
         unsafe { self.base.add(offset).cast().as_ref() }
     }
 
-    /// Reads something of each page, which others may write meanwhile: who meets pages one by one in its first calls takes as long for each as for a short
-    /// message.
+    /// Reads a byte of each page, which others may write meanwhile, so that the pages are mapped:
+    /// mapping them one by one in the first calls takes as long for each as a short message.
     pub fn meet(&self) {
         for page in (0..self.shape.bytes()).step_by(PAGE) {
             // SAFETY: it is in the segment; what is read is not looked at.
@@ -213,7 +213,7 @@ impl Raw {
         self.base.as_ptr().wrapping_add(at)
     }
 
-    /// The one or two pieces of a ring that `bytes` at `position` are.
+    /// Returns the one or two pieces of a ring in which `bytes` at `position` lie.
     fn pieces(&self, way: Way, position: u64, bytes: usize) -> [(*mut u8, usize); 2] {
         let length = self.shape.ring_bytes;
         debug_assert!(bytes <= length);

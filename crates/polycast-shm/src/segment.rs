@@ -28,7 +28,7 @@ const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).uni
 /// The reason why there is no segment.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
-    /// The kernel does not give one, or does not let this process open it.
+    /// The kernel does not give a segment, or does not let this process open it.
     #[error("{0}")]
     System(#[from] io::Error),
     /// The descriptor is of something else than the segment that was offered.
@@ -45,7 +45,7 @@ impl From<Errno> for SegmentError {
 /// An offer of a segment, by which others find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The process that has made it.
+    /// The number of the process that has made the segment.
     pub process: u32,
     /// The segment's descriptor in that process.
     pub descriptor: u32,
@@ -53,7 +53,7 @@ pub struct Offer {
     pub name: u64,
 }
 
-/// Mapped, in this process. Not in its children.
+/// A segment that is mapped in this process, and not in its children.
 #[derive(Debug)]
 pub struct Segment {
     raw: Raw,
@@ -68,7 +68,8 @@ unsafe impl Sync for Segment {}
 /// The number of attempts to reserve memory when signals interrupt them.
 const TRIES: u32 = 10;
 
-/// A signal undoes what has been reserved so far, so it is begun anew; a process that gets signals all the time goes without.
+/// Reserves memory. A signal undoes the part that has been reserved so far, so the reservation
+/// begins anew; a process that gets signals all the time gets an error.
 fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
 }
@@ -102,7 +103,7 @@ impl Segment {
         Ok((segment, file, offer))
     }
 
-    /// Opens the one that was offered.
+    /// Opens the segment that was offered.
     pub fn open(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
         let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
         let file = fcntl::open(
@@ -127,7 +128,8 @@ impl Segment {
         }
     }
 
-    /// Takes the memory of what this rank will write, in a segment that was mapped from this file. When all ranks have done so, each can write.
+    /// Reserves the memory that this rank will write, in a segment that was mapped from this file.
+    /// When all ranks have done so, each can write.
     pub fn take(&self, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
         Ok(take(file, self.raw.shape().of_rank(rank))?)
     }

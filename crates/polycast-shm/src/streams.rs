@@ -84,7 +84,7 @@ struct Outbox {
     written: u64,
     /// The position before which nobody needs anything, as far as this rank has looked.
     free_until: u64,
-    /// The first is open, if `is_open`.
+    /// The announced streams, of which the first is open if `is_open`.
     announced: VecDeque<Announced>,
     is_open: bool,
     /// The streams that readers may need, the oldest first; the last is the open one.
@@ -150,7 +150,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         self.own[usize::from(channel)].announced.push_back(announced);
     }
 
-    /// Readers of a stream that was announced are told another total, if it is not open yet.
+    /// Changes the total of an announced stream that is not open yet.
     pub fn retell(&mut self, channel: u8, operation: u64, total: u64) {
         let own = &mut self.own[usize::from(channel)];
         let not_open = own.announced.iter_mut().skip(usize::from(own.is_open));
@@ -164,8 +164,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         first.is_some_and(|first| first.operation == operation) && self.open(channel)
     }
 
-    /// Tells the readers of operations that were abandoned before their turn, as far as it has come. Who has nothing else to do here does this
-    /// at times, for they wait for it.
+    /// Tells readers of abandoned operations whose turn has come that nothing follows. A rank that
+    /// has nothing else to do here does this at times, for the readers wait for it.
     pub fn tell_of_abandoned(&mut self) {
         (0..CHANNELS as u8).for_each(|channel| self.pass_over_abandoned(channel));
     }
@@ -177,7 +177,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         }
     }
 
-    /// Opens the first that was announced, if it can be; it may be open already.
+    /// Opens the first announced stream, if its head and ring allow; true if it is open now.
     fn open(&mut self, channel: u8) -> bool {
         let way = self.way(channel);
         let own = &mut self.own[usize::from(channel)];
@@ -204,7 +204,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         true
     }
 
-    /// Publishes as much as there is room for.
+    /// Publishes as many of the bytes as there is room for, and returns how many.
     ///
     /// # Safety
     /// `source` is readable for `bytes`.
@@ -218,7 +218,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         })
     }
 
-    /// Pretends to, with nothing to publish: readers are told that it is worth nothing.
+    /// Publishes as many invalid bytes as there is room for, and returns how many: readers are told
+    /// that the bytes are invalid.
     pub fn put_nothing(&mut self, channel: u8, operation: u64, bytes: usize) -> usize {
         // Looked at once: what is told of without its flag is taken for data.
         if !self.is_open(channel, operation) {
@@ -284,7 +285,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         open.is_some_and(|kept| needed_from(&*self.memory, way, kept, own.written) == own.written)
     }
 
-    /// Everything was published. False: the stream has to wait for its turn even to say that.
+    /// Closes the stream of an operation, of which everything was published. False: the stream is
+    /// not open yet and has to wait for its turn even to say that.
     pub fn close(&mut self, channel: u8, operation: u64) -> bool {
         let is_over = self.is_open(channel, operation);
         if is_over {

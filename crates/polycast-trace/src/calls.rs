@@ -17,7 +17,7 @@ pub struct Call {
     pub ordinal: u32,
     /// Ranks of the communicator.
     pub size: u32,
-    /// The call's number there, from 1.
+    /// The call's number on the communicator, from 1.
     pub number: u32,
     /// The collective's number.
     pub collective: u8,
@@ -37,7 +37,7 @@ pub struct Call {
 pub struct Part {
     /// The rank in the communicator.
     pub rank: u32,
-    /// The index of its trace.
+    /// The index of the rank's trace.
     pub trace: u32,
     /// The time at which the program called.
     pub called_ns: i64,
@@ -76,7 +76,7 @@ pub struct Datagrams {
     pub repaired: u64,
     /// Fragments that the parity restored.
     pub restored: u32,
-    /// Requests that it made.
+    /// The number of requests that the node made.
     pub requests: u32,
 }
 

@@ -29,9 +29,10 @@ pub struct Trace {
     pub began_1970_ns: u64,
     /// The reason why the file was written.
     pub ending: Ending,
-    /// Events that there were; the first of them are not in the file where it has fewer.
+    /// The number of events that were recorded; where the file has fewer, the first ones are not in
+    /// it.
     pub recorded: u64,
-    /// Communicators that there were.
+    /// The number of communicators that the rank met.
     pub met: u64,
     /// The comparisons with rank 0's clock when recording began and ended; made by one rank of
     /// those that have a clock together.
@@ -59,13 +60,13 @@ pub struct Trace {
 pub struct Communicator {
     /// The name of the group of its ranks in MPI_COMM_WORLD.
     pub group: u64,
-    /// The how manieth of these ranks, from 0.
+    /// The number of the communicator among those of these ranks, from 0.
     pub ordinal: u32,
     /// Ranks.
     pub size: u32,
     /// The recording rank's number in the communicator.
     pub rank: u32,
-    /// The rank in MPI_COMM_WORLD of its first.
+    /// The rank in MPI_COMM_WORLD of the communicator's rank 0.
     pub first_world_rank: u32,
 }
 
@@ -81,7 +82,7 @@ pub enum DecodeError {
     /// The file's end is missing, or there is more behind it.
     #[error("{found} bytes, expected {expected}: it was cut off, or is still being written")]
     Length {
-        /// Bytes that there are.
+        /// The bytes of the file.
         found: usize,
         /// The bytes that the header says.
         expected: u64,

@@ -37,7 +37,7 @@ pub enum Kind {
     Wait = 4,
     /// The first datagram of a broadcast came (`detail` 0) or went (1).
     FirstDatagram = 5,
-    /// The last one, the same.
+    /// The last datagram of a broadcast came (`detail` 0) or went (1).
     LastDatagram = 6,
     /// The datagrams of a broadcast: `a` came, `b` of those brought something new, `c` went.
     Datagrams = 7,
@@ -46,7 +46,8 @@ pub enum Kind {
     Repairs = 8,
     /// A call went to the MPI although no communicator was asked. `detail`: the collective; `a`: bytes; `b`: the name of the reason.
     Left = 9,
-    /// A call went to the MPI because nobody serves such. `a`: bytes; `b`: the name of the function.
+    /// A call went to the MPI because polycast does not serve its function. `a`: bytes; `b`: the
+    /// name of the function.
     Unserved = 10,
 }
 
@@ -81,7 +82,7 @@ impl Event {
         [at_ns, kind as u64 | u64::from(detail) << 8 | where_, a, u64::from(b) | u64::from(c) << 32]
     }
 
-    /// `None`: there is no such kind.
+    /// Reads an event from words; `None` if there is no such kind.
     pub fn from_words([at_ns, head, a, bc]: [u64; EVENT_WORDS]) -> Option<Event> {
         Some(Event {
             at_ns,

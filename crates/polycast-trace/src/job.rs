@@ -12,7 +12,7 @@ use crate::layout::{Clock, NOT_NAMED};
 pub struct Job {
     /// The traces by their rank in MPI_COMM_WORLD.
     pub traces: Vec<Trace>,
-    /// Ranks that there were.
+    /// The number of ranks of the job.
     pub ranks: u32,
     /// The ranks without a trace.
     pub missing: Vec<u32>,
@@ -33,7 +33,7 @@ pub struct Job {
 /// Ranks that are looked for.
 const MAX_RANKS: u32 = 1 << 20;
 
-/// No job can be made of these.
+/// The reason why no job can be made of the traces.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum JobError {
     /// No trace was given.

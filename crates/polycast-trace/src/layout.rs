@@ -3,7 +3,7 @@
 /// The version of the format. A reader refuses any other.
 pub const VERSION: u64 = 1;
 
-/// The index of what has no place in a table: the table was full.
+/// The index of a name or communicator that has no place in its table, because the table was full.
 pub const NOT_NAMED: u16 = u16::MAX;
 
 /// The first word of a file, and the last: `pcast-tr`, `tr-end\0\0`.
@@ -114,7 +114,7 @@ impl Checksum {
 /// The mark in the place of the rest of a text.
 const CUT: &str = "…";
 
-/// A text in as many words. One that is longer is cut, which it shows, and not within a character.
+/// Writes a text into `N` words. A longer text is cut, with a mark, and not within a character.
 pub fn text_words<const N: usize>(text: &str) -> [u64; N] {
     let is_cut = text.len() > N * 8;
     let most = if is_cut { N * 8 - CUT.len() } else { text.len() };

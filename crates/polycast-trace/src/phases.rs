@@ -36,7 +36,8 @@ pub struct Skew {
     pub first: u32,
 }
 
-/// `None` where not all ranks are known, or their times are not to be held against each other.
+/// Returns the skew of a call; `None` where not all ranks are known, or their times are not to be
+/// held against each other.
 pub fn skew(call: &Call) -> Option<Skew> {
     if !call.is_whole() || !call.has_one_clock {
         return None;

@@ -15,7 +15,7 @@ use crate::layout::{
     MAX_NAMES, NAME_WORDS, NOT_NAMED, VERSION, at, text_words,
 };
 
-/// Events that are kept: the last ones. 2 MiB.
+/// The number of events that are kept, the last ones. They take 2 MiB.
 pub const EVENTS: usize = 1 << 16;
 
 /// Words that are written at a time.
@@ -72,7 +72,7 @@ fn store(place: &[AtomicU64], words: &[u64]) {
     }
 }
 
-/// A text at its words of the header.
+/// Writes a text to its words of the header.
 fn place<const N: usize>(words: &mut [u64; HEADER_WORDS], first: usize, text: &str) {
     words[first..][..N].copy_from_slice(&text_words::<N>(text));
 }
@@ -105,7 +105,7 @@ impl Recorder {
         recorder
     }
 
-    /// The clocks were compared, when the job began or when it ends.
+    /// Records a comparison of clocks, made when the job began or when it ends.
     pub fn clock(&self, clock: Clock, is_at_end: bool) {
         let first = if is_at_end { at::LAST_CLOCK } else { at::FIRST_CLOCK };
         store(&self.header[first..], &Clock::words(Some(clock)));
@@ -122,7 +122,8 @@ impl Recorder {
         }
     }
 
-    /// The index of a name, which is one more if it was not there. To be called by one thread at a time.
+    /// Returns the index of a name, which is added if it was not there. To be called by one thread
+    /// at a time.
     pub fn name(&self, text: &str) -> u16 {
         let words = text_words::<NAME_WORDS>(text);
         let known = self.named.load(Ordering::Relaxed) as usize;
@@ -155,8 +156,9 @@ impl Recorder {
         met as u16
     }
 
-    /// The file, part by part, as it is now: `sink` says whether it took a part. No memory is allocated and no lock taken, so a signal handler
-    /// may do it. Whether all was taken.
+    /// Writes the file, part by part, as it is now, to `sink`, which says whether it took a part;
+    /// true if all was taken. No memory is allocated and no lock taken, so a signal handler may
+    /// call this.
     pub fn write(&self, ending: Ending, ended_ns: u64, sink: impl FnMut(&[u8]) -> bool) -> bool {
         let recorded = self.recorded.load(Ordering::Relaxed);
         let capacity = self.events.len() as u64;

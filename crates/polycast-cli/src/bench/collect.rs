@@ -57,7 +57,7 @@ pub enum CollectError {
     Size(u64),
 }
 
-/// Everything that was measured so far.
+/// The measurements so far.
 #[derive(Debug, Default)]
 pub struct Collector {
     /// The header of the last launch, and of the communicator that is measured.
@@ -76,7 +76,7 @@ impl Collector {
         Collector { sizes, ..Collector::default() }
     }
 
-    /// A job is started; its lines follow.
+    /// Begins a launch, whose lines follow.
     pub fn begin_launch(&mut self) {
         self.header = Header::default();
         (self.current, self.next, self.ended) = (0, 0, false);
@@ -87,7 +87,7 @@ impl Collector {
         self.ended
     }
 
-    /// Takes in a line; an event when there is something to report.
+    /// Takes in a line; returns an event when there is something to report.
     pub fn line(&mut self, line: &str) -> Result<Option<Event>, CollectError> {
         match Record::parse(line) {
             None => return Ok(Some(Event::Foreign)),
@@ -131,7 +131,7 @@ impl Collector {
         Ok(None)
     }
 
-    /// Sizes come in the order of the plan, in which one may stand twice.
+    /// Begins a size. Sizes come in the order of the plan, in which a size may stand twice.
     fn begin_size(&mut self, bytes: u64) -> Result<(), CollectError> {
         match self.sizes.get_mut(self.next) {
             Some(size) if size.bytes == bytes => {

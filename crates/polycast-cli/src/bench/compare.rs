@@ -62,7 +62,7 @@ const MUST_AGREE: [&str; 15] = [
     "/lab/block_multicast",
 ];
 
-/// Delays that follow what stock takes differ by no more than this part from one run to the next.
+/// The part by which delays that follow stock's time may differ from one run to the next.
 const DELAYS_DIFFER: f64 = 0.25;
 
 /// Lists the differences between the two environments, a line each.
@@ -93,7 +93,8 @@ pub struct Pair<'a> {
     pub interval: Option<(f64, f64)>,
 }
 
-/// Sizes and variants that both have, in the order of the first; and how many only one of them has.
+/// Returns the sizes and variants that both files have, in the order of the first, and how many
+/// only one file has.
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let is_sweep = is_sweep(&before.points) || is_sweep(&after.points);
     let are_several = are_of_several_mpis(&before.points) || are_of_several_mpis(&after.points);

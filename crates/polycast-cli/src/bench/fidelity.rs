@@ -16,7 +16,8 @@ pub struct Fidelity {
     calibration: Option<Calibration>,
 }
 
-/// Larger transfers are as believable as this one: they only repeat its middle.
+/// The longest transfer to calibrate with. Larger ones are as believable, for they only repeat its
+/// middle.
 const LONGEST_TRANSFER: Duration = Duration::from_millis(300);
 
 /// Transfers of each size; the median counts.
@@ -74,7 +75,8 @@ fn options(plan: &Plan, sizes: &[Bytes]) -> CalibrationOptions {
     CalibrationOptions { sizes, repetitions: TRANSFERS, load_time: LOAD_TIME }
 }
 
-/// A broadcast that takes no more of its time on the wire was not held up by the machine, whatever it carries at most.
+/// The multiple of its time on the wire up to which a broadcast was not held up by the machine,
+/// however much the machine carries at most.
 const NEAR_THE_WIRE: f64 = 1.15;
 
 /// Returns the reason why a broadcast of `bytes` that took so many times its time on the wire is

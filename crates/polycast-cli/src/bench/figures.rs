@@ -38,11 +38,11 @@ pub struct Context<'a> {
 pub struct Measured {
     /// The message size.
     pub bytes: u64,
-    /// Among whom; of the last launch.
+    /// The ranks and their clock, in the last launch.
     pub header: Header,
     /// The repetitions by launch.
     pub launches: Vec<Vec<Repetition>>,
-    /// Launches that measured it to the end.
+    /// The launches that measured this size to the end.
     pub complete_launches: usize,
     /// The delay of the arrival pattern in ns; of the last launch.
     pub delay_ns: u64,
@@ -195,7 +195,7 @@ fn high(estimate: Option<Estimate>) -> Option<f64> {
     estimate?.interval.map(|(_, high)| high)
 }
 
-/// Below this number there is no interval.
+/// The fewest repetitions that give an interval.
 pub const FEWEST: usize = 6;
 
 /// Selects the repetitions that no rank entered too late; where they are too few for an interval,
@@ -244,8 +244,8 @@ fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>], has_root: bool
     medians.iter().copied().reduce(f64::max).map(|slowest| slowest / fastest)
 }
 
-/// Completions of two variants in the same cycle of the same launch. As of a single variant, late ones are taken where
-/// there are too few pairs without.
+/// Pairs the completions of two variants in the same cycle of the same launch. As with a single
+/// variant, late repetitions are taken where there are too few pairs without.
 fn pairs(measured: &Measured, reference: usize, other: usize, span: Span) -> Vec<(f64, f64)> {
     let on_time = pairs_of(measured, reference, other, span, Repetition::counts);
     if on_time.len() >= FEWEST {

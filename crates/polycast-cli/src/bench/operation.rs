@@ -30,7 +30,7 @@ pub enum Operation {
 
 use Operation::{Allgather, Allgatherv, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, Scatter};
 
-/// No list of operations.
+/// An error in a list of operations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationsError {
     /// A word in the list is no collective.
@@ -92,7 +92,8 @@ impl Operation {
         }
     }
 
-    /// The one that these algorithms serve; of two, that whose blocks are equal.
+    /// Returns the operation that this collective's algorithms serve; of two operations, the one
+    /// with blocks of equal size.
     pub fn of(collective: Collective) -> Operation {
         match collective {
             Collective::Broadcast => Bcast,

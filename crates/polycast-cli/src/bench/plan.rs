@@ -73,7 +73,8 @@ pub struct Plan {
 /// The facts known about the network of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The hosts' interface on it; without one the kernel's route to a multicast group decides.
+    /// The hosts' interface to this network; without one the kernel's route to a multicast group
+    /// decides.
     pub interface: Option<String>,
     /// The rate of the slowest link, in bits per second.
     pub rate_bits_per_second: Option<u64>,

@@ -24,7 +24,8 @@ pub struct Point {
     pub nodes: usize,
     /// The size of the largest buffer of a rank.
     pub bytes: u64,
-    /// A rank's block of it, or that of a pair of ranks; rounded up to whole blocks or elements.
+    /// The block of a rank, or of a pair of ranks, in bytes; rounded up to whole blocks or
+    /// elements.
     pub block_bytes: u64,
     /// A rank, `rotate`, or `none`.
     pub root: String,
@@ -46,15 +47,16 @@ pub struct Point {
     pub reliable: bool,
     /// Repetitions that left a rank without data, of a variant that is not reliable.
     pub lost: usize,
-    /// Median of the completion: the return that ends it − the call that it runs from.
+    /// The median of the completion: the return that ends the time − the call that the time runs
+    /// from.
     pub median_us: Option<f64>,
     /// The 95 % interval of the median.
     pub ci_low_us: Option<f64>,
     /// The upper end of the interval, in µs.
     pub ci_high_us: Option<f64>,
-    /// 90 % of the completions are not longer.
+    /// The 90th percentile of the completions.
     pub p90_us: Option<f64>,
-    /// 99 % of the completions are not longer.
+    /// The 99th percentile of the completions.
     pub p99_us: Option<f64>,
     /// The shortest completion.
     pub min_us: Option<f64>,
@@ -62,7 +64,7 @@ pub struct Point {
     pub max_us: Option<f64>,
     /// The bytes that the busiest link must carry, whatever the algorithm.
     pub wire_bytes: u64,
-    /// The time that they need on the slowest link.
+    /// The time that `wire_bytes` need on the slowest link.
     pub wire_us: Option<f64>,
     /// Median over wire.
     pub ratio_to_wire: Option<f64>,

@@ -21,7 +21,7 @@ fn withheld(point: &Point) -> Option<String> {
     Some(format!("no ratio, for {why}: measure again when the machine is quiet, or for longer (--time)"))
 }
 
-/// Repetitions that a rank entered too late, where they are many.
+/// Returns the remark on repetitions that a rank entered too late, where they are many.
 fn lateness(point: &Point) -> Option<String> {
     let &Point { samples, late, dropped, .. } = point;
     let all = samples + dropped;
@@ -44,7 +44,7 @@ fn are(all: &str, samples: usize) -> String {
     if samples == 1 { "1 repetition is".to_owned() } else { format!("{all}{samples} repetitions are") }
 }
 
-/// Too few repetitions, and which time would have given more.
+/// Returns the remark on too few repetitions, with the time that would have given more.
 fn scarcity(point: &Point, time_limit: Duration) -> Option<String> {
     let &Point { samples, lost, reliable, .. } = point;
     if samples == 0 && !reliable && lost > 0 {

@@ -18,7 +18,8 @@ pub enum Variant {
     Polycast,
     /// An algorithm of polycast, or multicast.
     Forced(Choice),
-    /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. What the network can do at best.
+    /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. Shows the best that
+    /// the network can do.
     Blast,
 }
 
@@ -60,7 +61,7 @@ pub enum VariantsError {
     /// A variant is in the list twice.
     #[error("variant {0} is listed twice")]
     Twice(Variant),
-    /// Too many.
+    /// Too many variants.
     #[error("{0} variants: expected at most {MAX_VARIANTS}")]
     TooMany(usize),
 }

@@ -8,7 +8,7 @@ use crate::numbers;
 /// The most communicators that one job measures.
 const MAX_COUNTS: usize = 64;
 
-/// At least one, the most first, none twice.
+/// Numbers of ranks to measure with: at least one, the most first, none twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankCounts(Vec<usize>);
 

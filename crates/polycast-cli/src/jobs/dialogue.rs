@@ -82,7 +82,7 @@ impl Dialogue {
         })
     }
 
-    /// Hands on its lines, up to the last one of an answer.
+    /// Hands the job's lines to `on_line`, up to the last line of an answer.
     pub fn hear<E: From<DialogueError>>(
         &mut self,
         mut on_line: impl FnMut(&str) -> Result<Heard, E>,
@@ -91,7 +91,7 @@ impl Dialogue {
         Ok(())
     }
 
-    /// Ends the job. It has answered everything by now, so it is no error if it ends badly.
+    /// Ends the job. The job has answered everything by now, so a bad end is no error.
     pub fn shutdown(mut self) -> io::Result<()> {
         self.say("end");
         if leave_or_end(&mut self.child, LEAVE, &self.interrupted)? == Ending::Hung {

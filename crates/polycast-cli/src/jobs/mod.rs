@@ -29,7 +29,7 @@ pub use rank_job::{ARGUMENT, RankJob, RankServerError};
 
 use record::Place;
 
-/// Ranks that measure between each other what they are told to: a job, or a model of a network in a test.
+/// A set of ranks that carries out orders to measure: a job, or a model of a network in a test.
 pub trait RankServer {
     /// Carries out an order, and returns its numbers as `bench/rank_server.h` has them.
     fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError>;

@@ -40,11 +40,11 @@ impl fmt::Display for TimeFrom {
 /// The return that ends a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeTo {
-    /// The last one of any rank.
+    /// The last return of any rank.
     #[default]
     #[serde(rename = "last return")]
     LastReturn,
-    /// The root's, where only it ends with data.
+    /// The root's return, where only the root ends with data.
     #[serde(rename = "root's return")]
     RootReturn,
 }

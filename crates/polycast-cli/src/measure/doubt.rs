@@ -6,7 +6,8 @@ use polycast_core::units::Bytes;
 use super::size::Figures;
 use crate::terminal::margin;
 
-/// A value whose 95 % interval reaches further to a side than this part of it says little more than its order.
+/// The widest reach of a 95 % interval to a side, as a part of its value. A value with a wider
+/// interval says little more than its order of magnitude.
 pub const WIDEST: f64 = 0.5;
 
 /// Returns how far the interval reaches from the value, on its longer side, in ns.
@@ -55,7 +56,7 @@ pub fn doubts(class: LinkClass, figures: &[Figures]) -> Vec<String> {
     lines
 }
 
-/// The points of a curve that predictions may take, and what is to be said of the others.
+/// The points of a curve that predictions may take, with remarks on the others.
 pub struct Credit {
     pub points: Vec<Point>,
     pub clauses: Vec<String>,

@@ -4,7 +4,7 @@ use polycast_core::units::statistics;
 /// A time in nanoseconds with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median, or what follows from medians.
+    /// The median, or a value computed from medians.
     pub ns: f64,
     /// The interval's lower end.
     pub low: f64,

@@ -65,7 +65,8 @@ pub fn is_narrow(estimate: &Estimate) -> bool {
     (estimate.high - estimate.ns).max(estimate.ns - estimate.low) <= WIDEST * estimate.ns
 }
 
-/// `smcc(m)` as a curve, and what of it was left out, for its interval reaches too far; no curve where nothing is left.
+/// Returns `smcc(m)` as a curve, and words on the points that were left out because their intervals
+/// reach too far; no curve where nothing is left.
 pub fn cost(
     measured: &[(u64, Estimate)],
     keeps_all: bool,

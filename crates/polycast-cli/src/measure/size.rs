@@ -4,7 +4,7 @@ use crate::jobs::{MAX_SAMPLES, Order, RankServer, RankServerError};
 
 use super::estimate::Estimate;
 
-/// An interval of this fraction of its median is narrow enough.
+/// The width of an interval, as a fraction of its median, that is narrow enough.
 const NARROW_ENOUGH: f64 = 0.02;
 
 /// The least time of a batch of a stream, in ns. It is long against what a token bucket of 64 KiB
@@ -54,7 +54,7 @@ impl Figures {
     }
 }
 
-/// Two ranks of a job and the size of what passes between them.
+/// The measurement of a pair of ranks at one message size.
 pub struct Size<'a> {
     /// The ranks that obey.
     pub server: &'a mut dyn RankServer,

@@ -8,7 +8,8 @@ use super::doubt::{is_known, widest};
 use super::estimate::Estimate;
 use super::size::{Figures, Size};
 
-/// A size that lies on the line between its neighbours up to this fraction adds nothing.
+/// The fraction of its time up to which a size counts as on the line between its neighbours, where
+/// it adds nothing.
 const STRAIGHT_ENOUGH: f64 = 0.05;
 
 /// The factor between neighbouring sizes up to which no size between them is measured.
@@ -37,7 +38,7 @@ pub struct Plan {
     pub may_stop: bool,
     /// The most sizes that a class gets.
     pub most: usize,
-    /// Time for a size.
+    /// The time for measuring a size, in ns.
     pub limit_ns: f64,
 }
 

@@ -9,7 +9,7 @@ use crate::terminal::{margin, nanoseconds, table};
 /// The curves that are shown, with their headings; the others follow from them or are for simulators.
 const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
 
-/// The mark of what is hardly known.
+/// The mark of values that are hardly known.
 const DOUBT: char = '?';
 
 /// Writes a table per class: the estimates, and how far the 95 % interval of each reaches to either

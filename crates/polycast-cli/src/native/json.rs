@@ -14,7 +14,7 @@ fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], String> {
     found.map(Vec::as_slice).ok_or_else(|| format!("expected {name}, a list"))
 }
 
-/// The member of that name, as a number that fits; 0 if there is none.
+/// Reads the member of that name as a number that fits; 0 if there is no such member.
 fn number<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<N, String> {
     let Some(value) = of.get(name) else { return Ok(N::default()) };
     let fitting = value.as_u64().and_then(|number| N::try_from(number).ok());
@@ -38,8 +38,9 @@ fn end<N: TryFrom<u64>>(of: &Value, name: &str) -> Result<Option<N>, String> {
 /// end.
 type Ranged<T, N> = (N, Option<N>, T);
 
-/// Ranges may overlap and leave gaps: the first that a value lies in decides, and the library where there is none. Our rules and the older format
-/// know begins only; so this is what holds from which value on, from 0 on.
+/// Converts ranges to beginnings: which entry holds from which value on, from 0 on. Ranges may
+/// overlap and leave gaps: the first that a value lies in decides, and the library where there is
+/// none. Our rules and the older format know beginnings only.
 fn from_each<T, N: Ord + Copy + Default>(ranged: &[Ranged<T, N>]) -> Vec<(N, Option<&T>)> {
     let ends = ranged.iter().flat_map(|(begin, end, _)| [Some(*begin), *end]);
     let mut begins: Vec<N> = ends.flatten().chain([N::default()]).collect();

@@ -68,7 +68,7 @@ impl Placement {
     /// All placements, those with rules of their own first.
     const ALL: [Placement; 3] = [Placement::OnePerNode, Placement::SingleNode, Placement::Any];
 
-    /// Open MPI's name.
+    /// Returns Open MPI's name of the placement.
     fn name(self) -> &'static str {
         match self {
             Placement::OnePerNode => "one-per-node",
@@ -141,7 +141,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a text has the marks of; `None`: none of these.
+    /// Guesses the format of a text by its marks; `None` if it has the marks of neither.
     pub fn of(text: &str) -> Option<Format> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.clone().next()?;
@@ -238,7 +238,8 @@ impl Rules {
         text
     }
 
-    /// The rules for these communicators alone, by collective, where there are others than the library's.
+    /// Returns the rules for communicators of `ranks` ranks, by collective, where they differ from
+    /// the library's.
     pub fn of_ranks(&self, ranks: u32) -> impl Iterator<Item = (Collective, &[Rule])> {
         let of = move |one: &OfCollective| one.communicators.iter().position(|of| of.ranks == ranks);
         self.collectives.iter().filter_map(move |one| {

@@ -31,7 +31,7 @@ impl Way {
         Some(Way { algorithm, fan, segment, name })
     }
 
-    /// The one of that name.
+    /// The way with the algorithm of that name, if the collective has such a one.
     pub fn named(collective: Collective, name: &str, fan: u32, segment: u64) -> Option<Way> {
         if name == Way::STOCK.name {
             return Some(Way::STOCK);
@@ -161,10 +161,10 @@ pub const RADIX: u32 = 4;
 
 /// Segments that are searched.
 const SEARCHED: [u64; 4] = [2 << 10, 8 << 10, 32 << 10, 128 << 10];
-/// Children that are searched.
+/// The numbers of children that are searched.
 const FANS: [u32; 2] = [2, 4];
 
-/// A library that has algorithms of its own and reads which is to serve what.
+/// A library that has algorithms of its own and reads rules that choose among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Open MPI, 3 to 6.
@@ -215,7 +215,7 @@ impl Library {
         [Way::STOCK].into_iter().chain(ours).collect()
     }
 
-    /// The variables by which it serves all calls of the collective so.
+    /// Returns the variables by which the library serves all calls of the collective this way.
     pub fn variables(self, way: Way, collective: Collective) -> Vec<(String, String)> {
         match self {
             Library::OpenMpi => way.variables(collective),

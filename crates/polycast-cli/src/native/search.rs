@@ -6,7 +6,7 @@ use polycast_core::units::Bytes;
 
 use super::{Library, Rule, Way};
 
-/// Ways that take longer than the best one so many times are not measured again.
+/// The multiple of the best way's time up to which a way is measured again.
 const PROMISING: f64 = 1.3;
 /// The time for a size in the second round, as a number of its calls: more than an interval needs,
 /// for some of the time passes between calls.
@@ -56,7 +56,8 @@ impl Search {
         all.filter(|(_, sizes)| !sizes.is_empty()).collect()
     }
 
-    /// The launches of one of these, for as long a time or, where calls take long, as an interval needs: then each size by itself.
+    /// Returns the launches of a way, each with its sizes and the time for each size: `time`, or,
+    /// where calls take long, the time that an interval needs; such a size has a launch by itself.
     pub fn launches(&self, way: Way, sizes: Vec<u64>, time: Duration) -> Vec<(Vec<u64>, Duration)> {
         let needed = |bytes: &u64| {
             let place = self.sizes.iter().position(|size| size == bytes);
@@ -96,7 +97,8 @@ impl Search {
         known.min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
     }
 
-    /// The best way and its time at each size, with the library's own time: that of the library, unless it is beaten beyond both intervals.
+    /// Returns the best way and its time at each size, with the time of the library's own decision.
+    /// The library's decision stays the best unless a way beats it beyond both intervals.
     pub fn found(&self) -> Vec<(u64, Way, Measured, Option<Measured>)> {
         let at = |(place, bytes): (usize, &u64)| {
             let stock = self.time(Way::STOCK, place);

@@ -13,11 +13,11 @@ use polycast_core::collective::Collective;
 
 use super::Rule;
 
-/// Deeper ones are none of MPICH's.
+/// The deepest nesting of a tree; MPICH's are not deeper.
 const MOST_DEEP: usize = 64;
 /// The text that each tree of a collective begins with.
 const BEGINS: &str = "{\"collective=";
-/// MPICH reads sizes as a C int.
+/// The largest size in bytes, for MPICH reads sizes as a C int.
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 /// A node: names in their order, each with what holds there.
@@ -117,7 +117,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The tree that is built into a library; what is for other layers of it is passed over.
+    /// Reads the tree that is built into a library; trees for other layers of the library are
+    /// passed over.
     pub fn of_library(path: &Path) -> Result<Tree, String> {
         let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut left = &bytes[..];
@@ -152,7 +153,7 @@ impl Tree {
         self.at(&format!("collective={}", names(collective).0))?.at("comm_type=intra")
     }
 
-    /// Communicators of so many ranks are served by these rules; everything else as it was.
+    /// Adds rules for communicators of `ranks` ranks; all other calls are served as before.
     pub fn graft(&mut self, collective: Collective, ranks: u32, rules: &[Rule]) -> Result<(), String> {
         let (name, function) = names(collective);
         let mut place =

@@ -49,7 +49,8 @@ impl Colour {
         known.map_or_else(|| Colour::by_name(name), |(_, colour)| *colour)
     }
 
-    /// FNV-1a of the name around the colour wheel: dark enough for lines on white, and light enough for black.
+    /// Returns a colour from the wheel by the name's hash (FNV-1a): dark enough for lines on white,
+    /// and light enough for black.
     fn by_name(name: &str) -> Colour {
         let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let hash = name.bytes().fold(0x811c_9dc5, mix);

@@ -10,12 +10,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Plain numbers, evenly spread from 0.
+    /// An axis of plain numbers, evenly spread from 0.
     pub fn linear(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Linear, show: label::number }
     }
 
-    /// Numbers of things that are doubled, such as machines: a logarithmic axis with powers of two.
+    /// A logarithmic axis with powers of two, for numbers of things that are doubled, such as
+    /// machines.
     pub fn doublings(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Log2, show: label::number }
     }

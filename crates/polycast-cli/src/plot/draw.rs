@@ -57,7 +57,7 @@ impl Frame<'_> {
         self.bottom - self.y.part(value) * (self.bottom - self.top)
     }
 
-    /// The end of an interval, and whether it lies beyond what is shown.
+    /// Returns the place of an interval's end, and whether the end lies beyond the axis.
     fn end(&self, value: f64) -> (f64, bool) {
         let y = self.y(value);
         (y.clamp(self.top, self.bottom), y < self.top - 0.5 || y > self.bottom + 0.5)
@@ -117,7 +117,7 @@ fn heading(title: &[String], notes: &[String]) -> Group {
     group
 }
 
-/// A line for what no axis tells: hollow marks, and intervals that go on.
+/// Returns the line that explains hollow marks, if the chart has any.
 fn what_marks_mean(chart: &Chart) -> Option<String> {
     let points = || chart.curves.iter().flat_map(|curve| &curve.points);
     let said = [

@@ -37,7 +37,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The later ones are drawn over the earlier ones.
+    /// The curves. Later ones are drawn over earlier ones.
     pub curves: Vec<Curve>,
 }
 
@@ -54,11 +54,11 @@ pub struct Curve {
 /// A point in the units of the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// The value along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis.
+    /// The value along the vertical axis.
     pub y: f64,
-    /// The ends of its error bar along the vertical axis.
+    /// The ends of the error bar along the vertical axis.
     pub interval: Option<(f64, f64)>,
     /// The sign of a point that is not to be taken as it is: `?`, `!`.
     pub doubt: Option<char>,
@@ -120,12 +120,12 @@ impl Curve {
         Curve { about: name.clone(), name, points, look }
     }
 
-    /// A line with marks, and error bars where points have them.
+    /// A curve of measured values: a line with marks, and error bars where points have them.
     pub fn measured(name: impl Into<String>, points: Vec<Point>) -> Curve {
         Curve::new(name, points, Look::Measured)
     }
 
-    /// A dashed grey line: what the others are held against.
+    /// A curve that the others are held against: a dashed grey line.
     pub fn reference(name: impl Into<String>, points: Vec<Point>) -> Curve {
         Curve::new(name, points, Look::Reference)
     }
@@ -200,7 +200,7 @@ impl Chart {
 }
 
 impl Point {
-    /// Everything that must have room along the vertical axis.
+    /// Returns the values that must have room along the vertical axis.
     fn heights(&self) -> impl Iterator<Item = f64> + use<> {
         let interval = self.interval.map(|(low, high)| [low, high]);
         [self.y].into_iter().chain(interval.into_iter().flatten())

@@ -16,11 +16,11 @@ use polycast_trace::{Call, has_root};
 use super::load::Traced;
 use crate::arrival_file::{HEADING, check_heading};
 
-/// Calls that a file has at most: the first ones. A measuring job keeps them all.
+/// The most calls in a file, which has the first ones. A measuring job keeps all calls of a file.
 pub const MAX_ROWS: usize = 4096;
 /// Ranks at most, and numbers in all.
 pub const MAX_NUMBERS: usize = 1 << 22;
-/// No rank waits for another one longer.
+/// The longest time that a rank may wait for another.
 const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);
 
 /// Writes the arrival times of a job's calls as a file for `polycast bench`: those of the calls

@@ -13,7 +13,7 @@ use super::summary::{class_of, collective_name};
 pub struct Gain {
     /// The operation.
     pub collective: String,
-    /// Sizes from here to twice as many.
+    /// The smallest size of the class, in bytes, which ends below twice as many.
     pub first_bytes: u64,
     /// Ranks of the communicators.
     pub ranks: u64,
@@ -25,7 +25,7 @@ pub struct Gain {
     pub is_remembered: bool,
     /// The speed of the choice that stays, as a multiple of the speed of the MPI below.
     pub times_as_fast: Option<f64>,
-    /// Calls of such sizes on such communicators that it has served.
+    /// The calls of these sizes on these communicators that the choice has served.
     pub calls: u64,
     /// The time in seconds that each rank saved in these calls, by the medians of the trial.
     pub saved_seconds: Option<f64>,

@@ -9,7 +9,7 @@ use crate::terminal::{count, hanging, nanoseconds, paragraph, size, table};
 
 /// The name of the schema in a job's report.
 const SCHEMA: &str = "polycast-report";
-/// Reasons that are told of one job, the most calls first.
+/// The most reasons that are listed for one job.
 const REASONS: usize = 6;
 
 /// A job's report.
@@ -83,7 +83,7 @@ impl JobReport {
         at.get(..16).map(|minute| minute.replace('T', " "))
     }
 
-    /// `16 × 4`: ranks in all, and nodes.
+    /// Writes ranks in all, and nodes: `16 × 4`.
     fn place(&self) -> Option<String> {
         let [ranks, nodes] = ["ranks", "nodes"].map(|key| self.job(key).and_then(Value::as_u64));
         Some(format!("{} × {}", ranks?, nodes?))
@@ -236,7 +236,7 @@ fn times_as_fast(trial: &Value) -> Option<f64> {
     Some(of("stock")? / of(stays).filter(|seconds| *seconds > 0.0)?)
 }
 
-/// A row of the table of one job.
+/// Returns a collective's row in the table of one job.
 fn of_collective(of: &Value) -> Vec<String> {
     let mut algorithms: Vec<(&str, u64)> = of["algorithms"]
         .as_array()
@@ -253,7 +253,7 @@ fn of_collective(of: &Value) -> Vec<String> {
     [name, by].into_iter().chain(numbers(served)).chain(numbers(left)).collect()
 }
 
-/// The reason without what stands in brackets, and no longer than a cell.
+/// Shortens a reason: without its brackets, and no longer than a cell.
 fn shortened(reason: &str) -> String {
     const MOST: usize = 48;
     let plain = reason.split(" (").next().unwrap_or_default();
@@ -263,7 +263,7 @@ fn shortened(reason: &str) -> String {
     }
 }
 
-/// Several reports: a line for each, the earliest first.
+/// Writes several reports: a line for each, the earliest first.
 pub fn told_of_several(reports: &[JobReport]) -> String {
     let mut sorted: Vec<&JobReport> = reports.iter().collect();
     sorted.sort_by_key(|report| report.job("began_unix_seconds").and_then(Value::as_u64));

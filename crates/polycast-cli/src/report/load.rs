@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use polycast_trace::{Call, Ending, Job, Kind, Trace, calls, decode};
 use serde_json::Value;
 
-/// Events of all ranks that are looked at: of more, the last ones of each rank. They take 40 bytes each, and their calls twice that.
+/// The most events of all ranks that are read: of more, the last ones of each rank. An event takes
+/// 40 bytes, and its calls twice that.
 const MAX_EVENTS: usize = 24_000_000;
 
 /// The extension of ranks' files, and of the report that rank 0 leaves beside them.
@@ -74,7 +75,8 @@ fn read_all(folder: &Path, notes: &mut Vec<String>) -> Result<(Vec<Trace>, usize
     Ok((traces, files.len()))
 }
 
-/// Leaves so many events, and whether there were more. Those that were left out here are none that the rank did not keep.
+/// Keeps the last `events` events of a trace; true if there were more. The count of recorded events
+/// falls by those removed here, so they do not count as events that the rank did not keep.
 fn keep_last(trace: &mut Trace, events: usize) -> bool {
     let surplus = trace.events.len().saturating_sub(events);
     if surplus > 0 {
@@ -145,7 +147,7 @@ fn notes_of(job: &Job) -> Vec<String> {
     notes
 }
 
-/// `rank 3`, `ranks 0, 1, 2, 3 and 60 more`.
+/// Lists ranks: `rank 3`, `ranks 0, 1, 2, 3 and 60 more`.
 fn ranks(ranks: &[u32]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();

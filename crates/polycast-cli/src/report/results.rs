@@ -17,13 +17,13 @@ use polycast_core::units::Bytes;
 pub struct Charts {
     /// The name of the section in the page.
     pub id: String,
-    /// The file's name, and what it is of.
+    /// The file's name, and the subject of its results.
     pub title: String,
     /// The instructions for reading the charts.
     pub how: String,
-    /// SVG documents.
+    /// The charts as SVG documents.
     pub drawings: Vec<String>,
-    /// HTML.
+    /// The table in HTML.
     pub table: String,
 }
 
@@ -122,7 +122,7 @@ fn of_points(
     Ok((drawing, points.iter().map(row).collect()))
 }
 
-/// Barriers have no sizes: of them alone there is a table.
+/// Drops a drawing without points: barriers alone have no sizes, so they have only a table.
 fn unless_empty(drawing: Result<String, PlotError>) -> Result<Vec<String>, PlotError> {
     match drawing {
         Err(PlotError::Empty { .. }) => Ok(Vec::new()),

@@ -62,7 +62,7 @@ pub struct Summary {
 pub struct Group {
     /// The operation.
     pub collective: &'static str,
-    /// Sizes from here to twice as many.
+    /// The smallest size of the class, in bytes, which ends below twice as many.
     pub first_bytes: u64,
     /// The choice that served the calls.
     pub choice: String,
@@ -103,7 +103,7 @@ pub struct Group {
 /// The datagrams that leaders saw of multicast.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Datagrams {
-    /// Multicast by roots, and whoever repaired.
+    /// Datagrams that were multicast by roots, and by nodes that repaired.
     pub sent: u64,
     /// Datagrams that came.
     pub received: u64,
@@ -126,7 +126,7 @@ pub struct Last {
     pub host: String,
     /// The number of calls in which the rank was the last.
     pub calls: u64,
-    /// The median of how much later than the first it was then.
+    /// The median time in these calls between the first rank's call and this rank's, in µs.
     pub median_us: f64,
 }
 
@@ -153,7 +153,7 @@ pub fn collective_name(number: u8) -> &'static str {
     COLLECTIVES.get(usize::from(number)).copied().unwrap_or("unknown")
 }
 
-/// The value that so many of a hundred are not above; 0 of nothing. Sorts.
+/// Returns the value that `percent` of a hundred are not above; 0 of no values. Sorts the values.
 pub fn percentile(values: &mut [u64], percent: usize) -> u64 {
     values.sort_unstable();
     sample_at(values, percent as f64 / 100.0).unwrap_or(0)

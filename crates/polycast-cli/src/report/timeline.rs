@@ -68,7 +68,7 @@ pub fn data(traced: &Traced) -> Value {
     })
 }
 
-/// The last calls, and how many bars they have.
+/// Returns the last calls, and how many bars they have.
 fn last_calls(calls: &[Call]) -> (usize, &[Call]) {
     let mut bars = 0;
     let mut first = calls.len();
@@ -152,7 +152,7 @@ impl Columns {
     }
 }
 
-/// RFC 4648.
+/// Encodes bytes in base 64 (RFC 4648).
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -11,7 +11,7 @@ pub fn is_colourful(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && !declined && !dumb
 }
 
-/// Sets words off by colours and weights, or leaves them as they are.
+/// The manner of writing: with colours and weights, or plain letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     /// Letters as they are.

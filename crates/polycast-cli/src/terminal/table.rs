@@ -92,7 +92,7 @@ fn shrunk(mut widths: Vec<usize>, least: &[usize], room: usize) -> Vec<usize> {
     widths
 }
 
-/// A cell in lines of at most this width, as far as its pieces are that short.
+/// Breaks a cell into lines of at most this width, as far as its pieces are that short.
 fn broken(cell: &str, joints: &[char], width: usize) -> String {
     let mut lines = vec![String::new()];
     for piece in pieces(cell, joints) {

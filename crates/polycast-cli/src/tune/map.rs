@@ -31,7 +31,8 @@ impl Map {
         }
     }
 
-    /// A line for each size of each shape, and where there are several shapes, who wins by how much, size by ranks.
+    /// Writes a line for each size of each shape, and where there are several shapes, a table of
+    /// the winners and their gains, size by ranks.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for OfCollective { name, shapes } in &self.collectives {
@@ -94,7 +95,8 @@ fn lines(name: &str, sizes: &[Size]) -> String {
     text
 }
 
-/// Size by shape: the winner's algorithm, and how many times faster than stock it is.
+/// Writes a table of sizes by shapes: the winner's algorithm, and how many times as fast as stock
+/// it is.
 fn grid(name: &str, shapes: &[(CommunicatorShape, Vec<Size>)]) -> String {
     const WIDTH: usize = 24;
     let mut text = format!("\n{name:>8}");

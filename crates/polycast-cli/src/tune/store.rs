@@ -43,11 +43,11 @@ pub struct Record {
     pub block_bytes: u64,
     /// The best choice.
     pub best: String,
-    /// Median, lower and upper end of its interval, in µs, and samples.
+    /// A time: median, lower and upper end of its interval, in µs, and samples.
     pub time: Option<Numbers>,
     /// The numbers of stock.
     pub stock: Option<Numbers>,
-    /// The best one besides.
+    /// The second-best choice, and its numbers.
     pub second: Option<(String, Numbers)>,
     /// True if the intervals of the best two have nothing in common.
     pub separates: bool,
@@ -60,7 +60,7 @@ pub struct Record {
     pub seconds: f64,
 }
 
-/// Median, lower and upper end of its interval, in µs, and samples.
+/// A time: median, lower and upper end of its interval, in µs, and samples.
 pub type Numbers = (f64, f64, f64, usize);
 
 fn numbers(time: Measured) -> Numbers {
@@ -113,7 +113,7 @@ impl Record {
     }
 }
 
-/// The file, and what it holds.
+/// The file of results, and the results in it.
 pub struct Store {
     file: JsonLines,
     records: Vec<Record>,
@@ -126,7 +126,7 @@ impl Store {
         Ok(Store { file, records })
     }
 
-    /// Adds what was found.
+    /// Adds a result.
     pub fn add(&mut self, record: Record) -> Result<(), String> {
         self.file.add(&record)?;
         self.records.push(record);

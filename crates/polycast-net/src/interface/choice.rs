@@ -8,10 +8,11 @@ use std::str::FromStr;
 use super::Interface;
 use crate::Family;
 
-/// Linux: IFNAMSIZ without the final zero.
+/// The longest name of an interface in Linux: IFNAMSIZ without the final zero.
 const MAX_NAME_BYTES: usize = 15;
 
-/// Bridges and pairs that container and virtual machine software makes: they end on this host. Taken only if nothing else is there.
+/// The first letters of bridges and pairs that container and virtual machine software makes, which
+/// end on this host. Taken only if nothing else is there.
 const HOST_ONLY_PREFIXES: [&str; 7] = ["docker", "virbr", "br-", "veth", "cni", "podman", "lxcbr"];
 
 /// The interfaces that may be used, as `POLYCAST_NET` says in NCCL's syntax:
@@ -209,7 +210,7 @@ impl fmt::Display for Objection {
     }
 }
 
-/// No interface can be used.
+/// The error that no interface can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceError {
     choice: String,

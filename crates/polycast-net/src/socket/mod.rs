@@ -35,7 +35,8 @@ pub struct SocketOptions {
     /// Send buffer to ask for, limited by net.core.wmem_max alike. What does not fit is refused with `WouldBlock`, so a
     /// buffer smaller than the interface's queue makes a sender wait where a larger one makes the queue drop.
     pub send_bytes: usize,
-    /// The sender's own datagrams come back to its host. On the loopback interface they always do.
+    /// True if the sender's own datagrams are to come back to its host. On the loopback interface
+    /// they always do.
     pub loop_back: bool,
     /// Use segmentation offload (GSO) where the kernel has it.
     pub segment: bool,
@@ -56,7 +57,8 @@ impl Default for SocketOptions {
     }
 }
 
-/// Sends to a group and receives what others send to it. Non-blocking, close-on-exec; membership ends with it.
+/// A socket that sends to a group and receives from it. Non-blocking, close-on-exec; membership
+/// ends with the socket.
 ///
 /// One process per host (network namespace) can have a group and port: the address is never shared, since whoever
 /// shares it could read and inject.
@@ -72,7 +74,7 @@ pub struct Socket {
     can_coalesce: bool,
     /// The buffer for one system call's datagrams, reused for every call.
     buffer: Box<[u8]>,
-    /// Control messages that come with it.
+    /// The control messages that come with the datagrams.
     control: Box<[u8]>,
     refused: u64,
 }
@@ -88,7 +90,7 @@ impl Socket {
         open::open(interface, group, options)
     }
 
-    /// The group it is a member of.
+    /// Returns the group that the socket is a member of.
     pub fn group(&self) -> Group {
         self.group
     }
@@ -98,7 +100,8 @@ impl Socket {
         self.most_datagram_bytes
     }
 
-    /// The receive buffer as the kernel counts it: twice what was asked for, if it was granted, to pay for its book-keeping.
+    /// Returns the receive buffer as the kernel counts it: twice the bytes that were asked for, if
+    /// granted, to pay for its book-keeping.
     pub fn granted_receive_bytes(&self) -> usize {
         self.granted_receive_bytes
     }
@@ -114,14 +117,16 @@ impl Socket {
         self.can_coalesce
     }
 
-    /// Bytes that were sent and have not left this host, as the kernel counts them, its book-keeping included: in queues of the network layer, or
-    /// in the interface. 0 if it does not say.
+    /// Returns the bytes that were sent and have not left this host, as the kernel counts them, its
+    /// book-keeping included: in queues of the network layer, or in the interface. 0 if the kernel
+    /// does not say.
     pub fn queued_bytes(&self) -> usize {
         option::queued_bytes(self.as_fd())
     }
 
-    /// Leaves the group and joins it at once again, so that the kernel tells switches once more that somebody is there: those that nobody asks
-    /// forget it after some minutes. What arrives between the two is lost.
+    /// Leaves the group and joins it at once again, so that the kernel tells switches once more of
+    /// the member: switches without a querier forget it after some minutes. Datagrams that arrive
+    /// in between are lost.
     ///
     /// # Errors
     /// The kernel's: then it may not be a member any more.

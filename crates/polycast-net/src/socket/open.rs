@@ -18,7 +18,7 @@ use crate::{Family, Group, Interface};
 /// include/uapi/linux/in6.h; since Linux 4.20.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
-/// Duplicate address detection takes one to two seconds.
+/// The longest wait for an IPv6 address: duplicate address detection takes one to two seconds.
 const ADDRESS_WAIT: Duration = Duration::from_secs(3);
 const ADDRESS_PAUSE: Duration = Duration::from_millis(50);
 
@@ -209,8 +209,9 @@ fn address(interface: &Interface, group: Group) -> SocketAddr {
     }
 }
 
-/// After the link comes up, an IPv6 address is tentative until nobody else is seen to have it, and nothing can be sent. A
-/// connect chooses the source address, so it tells without sending anything.
+/// Waits until an IPv6 address can be sent from: after the link comes up, an address is tentative
+/// until nobody else is seen to have it. A connect chooses the source address, so it tells without
+/// sending anything.
 fn wait_for_address(group: SocketAddr) -> io::Result<()> {
     let trial = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     let deadline = Instant::now() + ADDRESS_WAIT;

@@ -16,7 +16,7 @@ const MAX_SEGMENTS: usize = 64;
 const SEGMENTED_WIRE_BYTES: usize = 1 << 16;
 const ETHERNET_HEADER_BYTES: usize = 14;
 
-/// Datagrams of one call where the kernel cannot segment.
+/// The most datagrams of one call where the kernel cannot segment.
 const MAX_BATCH: usize = 32;
 
 impl Socket {

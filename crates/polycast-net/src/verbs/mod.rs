@@ -28,7 +28,7 @@ pub const OBJECT: &str = "polycast-verbs.so";
 /// The folder in which the kernel lists devices.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// Datagrams of one look.
+/// The most datagrams of one look.
 const BATCH: usize = 32;
 
 /// Names of the devices of this host, as the kernel lists them; no library is asked.
@@ -117,13 +117,13 @@ pub struct VerbsPort {
     pub port: u32,
     /// The active MTU.
     pub most_datagram_bytes: u32,
-    /// `None`: it does not say.
+    /// The port's rate; `None`: the device does not say.
     pub bits_per_second: Option<u64>,
-    /// RoCE.
+    /// True for RoCE.
     pub is_ethernet: bool,
     /// True if the link is up, and on InfiniBand a subnet manager knows it.
     pub is_active: bool,
-    /// The first key of its partition table.
+    /// The first key of the port's partition table.
     pub partition: u16,
 }
 
@@ -143,7 +143,7 @@ impl VerbsPort {
     }
 }
 
-/// The object, once opened; it is never closed.
+/// The object that has the functions of verbs, once opened; it is never closed.
 #[derive(Clone, Copy)]
 pub struct Verbs(&'static Functions);
 
@@ -249,7 +249,7 @@ fn socket_address(address: IpAddr, index: u32) -> SockaddrStorage {
 pub struct VerbsMember {
     functions: &'static Functions,
     member: NonNull<RawMember>,
-    /// Datagrams of no length: there are none in the protocol.
+    /// The number of datagrams of no length, which the protocol does not have.
     dropped: u64,
 }
 

@@ -45,7 +45,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         (!is_spoiled).then_some(there)
     }
 
-    /// Copies what there is of a stream from its byte `at` on; what lies before is not needed any more, and neither is what was copied.
+    /// Copies the bytes that there are of a stream from its byte `at` on, and releases them and all
+    /// before them.
     ///
     /// # Safety
     /// `place` is writable for `bytes`.
@@ -77,7 +78,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         Got::Bytes(done)
     }
 
-    /// Copies all of it, or nothing, and does not let go of it unless it is spoiled.
+    /// Copies bytes of a stream from its byte `at` on, as many as `place` has or none, and does not
+    /// release them unless they are spoiled.
     pub fn look(&self, (way, operation): (Way, u64), opening: Opening, at: u64, place: &mut [u8]) -> Got {
         let position = opening.start.wrapping_add(at);
         match self.there(way, operation, position) {

@@ -66,7 +66,8 @@ impl Grid {
         }
     }
 
-    /// Leaves of one dimension what `KEY=VALUE,VALUE` says. Values need not be in the grid.
+    /// Limits a dimension to the values that `KEY=VALUE,VALUE` names. Values need not be in the
+    /// grid.
     pub fn only(&mut self, text: &str) -> Result<(), ParseGridError> {
         let error = |problem: &str| ParseGridError { text: text.to_owned(), problem: problem.to_owned() };
         const KEYS: &str =

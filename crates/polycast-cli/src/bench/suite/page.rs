@@ -46,7 +46,7 @@ impl Verdict {
     }
 }
 
-/// Markdown: what is slower, and every point.
+/// Writes the page in Markdown: the points that are slower, and every point.
 pub fn page(grid: &Grid, store: &Store) -> Result<String, fmt::Error> {
     let cells = grid.cells();
     let points = || cells.iter().flat_map(|cell| grid.sizes().iter().map(move |bytes| (cell, *bytes)));

@@ -23,7 +23,7 @@ pub struct Measured {
     pub seconds: f64,
 }
 
-/// The file, and what it holds.
+/// The file of results, and the results in it.
 pub struct Store {
     file: JsonLines,
     /// The results in the order in which they were measured.
@@ -44,7 +44,8 @@ impl Store {
         Ok(())
     }
 
-    /// polycast beside stock, in this size; the last measurement. One that was cut off counts where it says something.
+    /// Returns the last measurement of polycast beside stock, in this size. A measurement that was
+    /// cut off counts where it says something.
     pub fn point(&self, cell: &Cell, bytes: Bytes) -> Option<&Point> {
         let of_cell = self.measured.iter().rev().filter(|measured| measured.cell == *cell);
         let mut points =

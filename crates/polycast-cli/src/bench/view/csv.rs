@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// RFC 4180: quotes around what has a comma or a quote.
+/// Writes a cell by RFC 4180: with quotes if it has a comma or a quote.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
