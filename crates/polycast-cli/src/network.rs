@@ -76,8 +76,7 @@ pub fn set(variables: &mut Variables, later: Variables) {
     variables.extend(later);
 }
 
-/// Keeps what ranks find out from later jobs, by turning the cache off, unless the variables say
-/// something of it.
+/// Turns off the cache that keeps ranks' findings for later jobs, unless the variables set it.
 pub fn forget(variables: &mut Variables) {
     if variables.iter().all(|(name, _)| name != CACHE) {
         variables.push((CACHE.to_owned(), "off".to_owned()));

@@ -3,8 +3,8 @@
 use super::point::Point;
 use crate::terminal::{digits, range};
 
-/// The factor between an interval's ends from which on it tells no more than that something was
-/// measured; an interval with 1 in it tells nothing earlier.
+/// The factor between the ends of an interval beyond which it tells no more than that something was
+/// measured. For an interval with 1 in it the next, smaller factor holds.
 const WIDEST: f64 = 100.0;
 const WIDEST_UNDECIDED: f64 = 10.0;
 /// Medians this close may lie on either side of each other; neither is a contradiction.

@@ -18,7 +18,7 @@ use crate::arrival_file::{HEADING, check_heading};
 
 /// The most calls in a file, which has the first ones. A measuring job keeps all calls of a file.
 pub const MAX_ROWS: usize = 4096;
-/// Ranks at most, and numbers in all.
+/// The most ranks of a file, and the most numbers in all.
 pub const MAX_NUMBERS: usize = 1 << 22;
 /// The longest time that a rank may wait for another.
 const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// 40 bytes, and its calls twice that.
 const MAX_EVENTS: usize = 24_000_000;
 
-/// The extension of ranks' files, and of the report that rank 0 leaves beside them.
+/// The extension of ranks' files. Rank 0 leaves its report beside them.
 const EXTENSION: &str = "trace";
 const REPORT: &str = "report.json";
 
