@@ -9,19 +9,22 @@ use clap::{Arg, ArgAction, Command, CommandFactory, Error, FromArgMatches};
 
 use crate::terminal::{is_colourful, width};
 
-/// What the user wants; or, where that was help or could not be read, the status to end with after it was said.
+/// Reads the command line. An error is the exit status to end with: help was asked for, or the line
+/// could not be read, and the user has been told.
 pub fn read<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
     let command = command::<C>();
     let matches = command.clone().try_get_matches_from(env::args_os());
     matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(|error| say(error, &command))
 }
 
-/// The command with everything below it: help that fits, and negative numbers that reach the one who refuses them.
+/// Returns the command with everything below it, its help fitted to the terminal; negative numbers
+/// reach the code that refuses them.
 pub fn command<C: CommandFactory>() -> Command {
     prepared(C::command()).term_width(width())
 }
 
-/// clap takes -1 for an unknown option, and proposes to write it behind `--`, where it is of no use.
+/// Prepares a command for negative numbers: clap takes -1 for an unknown option, and proposes to
+/// write it behind `--`, where it is of no use.
 fn prepared(command: Command) -> Command {
     let takes_value = |arg: &Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     command
@@ -29,17 +32,19 @@ fn prepared(command: Command) -> Command {
         .mut_subcommands(prepared)
 }
 
-/// What shells complete: all but `help`, which has every verb again.
+/// Returns the command as shells complete it: without `help`, which repeats every verb.
 pub fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
-/// What this program was called with; what is not UTF-8 is replaced, for it is only shown.
+/// Returns the words that this program was called with. Bytes that are not UTF-8 are replaced, for
+/// the words are only shown.
 pub fn words() -> Vec<String> {
     env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Nothing is to be done where nobody reads any more; help that is lost for another reason is a failure.
+/// Prints a message of clap, help or an error, and returns the exit status. A closed pipe is no
+/// failure, for nobody reads any more; help that is lost for another reason is.
 fn say(mut error: Error, command: &Command) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -68,7 +73,7 @@ fn say(mut error: Error, command: &Command) -> ExitCode {
     status
 }
 
-/// Of all that an option may not stand beside, what stands beside it.
+/// Reduces the options that an error of clap names as conflicting to those that the user gave.
 fn name_what_was_given(error: &mut Error, words: &[String]) {
     let Some(ContextValue::Strings(all)) = error.get(ContextKind::PriorArg) else { return };
     let is_given = |shown: &&String| {
@@ -83,7 +88,8 @@ fn name_what_was_given(error: &mut Error, words: &[String]) {
     }
 }
 
-/// What was meant by a word in which two letters stand the other way round, or one is wrong; clap does not see that in short ones.
+/// Suggests the verb, option or value that was meant by a word in which two letters stand the other
+/// way round, or one is wrong; clap misses such slips in short words.
 fn suggest(error: &mut Error, verb: &Command) {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -119,13 +125,14 @@ fn suggest(error: &mut Error, verb: &Command) {
     }
 }
 
-/// The name that is one slip of the finger away from what was found.
+/// Returns the name that is one slip of the finger away from the word that was found.
 fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut near = names.filter(|name| strsim::osa_distance(found, name) == 1);
     near.next().map(str::to_owned)
 }
 
-/// `-n, --ranks <N>` of `--ranks <N>`: who wrote the short form looks for it in the message.
+/// Returns `-n, --ranks <N>` for `--ranks <N>`: a user who wrote the short form looks for it in the
+/// message.
 fn with_short(verb: &Command, found: &str) -> Option<String> {
     let long = found.split_whitespace().next()?.strip_prefix("--")?;
     let short = verb.get_arguments().find(|arg| arg.get_long() == Some(long))?.get_short()?;

@@ -9,7 +9,7 @@ use clap::{Arg, Command, ValueEnum};
 /// A shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
-    /// One that clap writes scripts for.
+    /// A shell that clap writes scripts for.
     Clap(clap_complete::Shell),
     /// tcsh, and csh where it is tcsh.
     Tcsh,
@@ -37,7 +37,7 @@ impl ValueEnum for Shell {
     }
 }
 
-/// What a shell reads to complete the command.
+/// Returns the script that a shell reads to complete the command.
 pub fn script(shell: Shell, command: &mut Command) -> String {
     match shell {
         Shell::Clap(shell) => {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Who read standard output has seen enough, as `head` has after ten lines.
+/// The error of a standard output whose reader has seen enough, as `head` has after ten lines.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads standard output any more")]
 struct ReaderGone;
@@ -20,22 +20,22 @@ pub fn of_standard_output(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether that is what happened.
+/// True if the error says that the reader of standard output is gone.
 pub fn is_reader_gone(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>())
 }
 
-/// What is written; without `put` it is gone in the end.
+/// An output that is being written; without `put` it is deleted in the end.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
     is_stdout: bool,
-    /// Where it is to be and where it is; `None` once it is there.
+    /// The file's final path and its temporary one; `None` once the file has its final name.
     beside: Option<(PathBuf, PathBuf)>,
 }
 
 impl Draft {
-    /// Begins the file; at its place already where it cannot be replaced.
+    /// Begins the file: beside its place, or in it where the file cannot be replaced.
     pub fn of(file: &Path) -> io::Result<Draft> {
         Ok(match new_beside(file) {
             Some((place, new, open)) => Draft { file: open, is_stdout: false, beside: Some((place, new)) },
@@ -43,7 +43,8 @@ impl Draft {
         })
     }
 
-    /// Whether the file can be begun: what there is stays as it is, and a new one is gone again.
+    /// Tests that the file can be begun: an existing file stays as it is, and a new one is deleted
+    /// again.
     pub fn try_out(file: &Path) -> io::Result<()> {
         if let Some((_, new, _)) = new_beside(file) {
             return fs::remove_file(new);
@@ -56,13 +57,13 @@ impl Draft {
         }
     }
 
-    /// Standard output, which is in place.
+    /// A draft that is standard output, which needs no replacing.
     pub fn of_stdout() -> io::Result<Draft> {
         let file = io::stdout().as_fd().try_clone_to_owned()?.into();
         Ok(Draft { file, is_stdout: true, beside: None })
     }
 
-    /// Puts what is written in place of what was there. What is written from then on is seen at once.
+    /// Replaces the old file by the draft. Writes from then on are seen at once.
     pub fn put(&mut self) -> io::Result<()> {
         let Some((place, new)) = &self.beside else { return Ok(()) };
         self.file.sync_all()?;

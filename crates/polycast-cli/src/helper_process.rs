@@ -8,29 +8,30 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How long one may take to end after its standard input did.
+/// The longest time that a helper may take to end after its standard input was closed.
 pub const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// What login shells and ssh may print before it speaks.
+/// The most lines that login shells and ssh may print before the helper speaks.
 pub const MAX_CHATTER_LINES: usize = 200;
 
-/// What is kept of its standard error.
+/// The most bytes that are kept of a helper's standard error.
 const MAX_ERRORS_BYTES: u64 = 4_096;
 
-/// How many lines of that are its last words.
+/// The number of lines of standard error that count as a helper's last words.
 const LAST_LINES: usize = 3;
 
 /// The process.
 pub struct HelperProcess {
     child: Child,
-    /// Absent when it has been told to end, and while somebody else has it.
+    /// The helper's standard input; absent once it was dismissed, and while [`Self::take_stdin`]
+    /// has lent it.
     stdin: Option<ChildStdin>,
-    /// What it writes to its standard error, as it comes.
+    /// Pieces of the helper's standard error, as they come.
     errors: Receiver<Vec<u8>>,
 }
 
 impl HelperProcess {
-    /// Starts it. `heed` has what it says, line by line, in a thread of its own, which ends with `heed`.
+    /// Starts the helper. `heed` gets its lines in a thread of its own, which ends with `heed`.
     pub fn start(
         mut command: Command,
         heed: impl FnOnce(Lines) + Send + 'static,
@@ -57,17 +58,19 @@ impl HelperProcess {
         Ok(HelperProcess { stdin: child.stdin.take(), child, errors })
     }
 
-    /// Hands over its standard input, for what is not a line. Whoever has it gives it back with [`Self::listen_to`].
+    /// Hands over the helper's standard input, for data that is no line. The caller gives it back
+    /// with [`Self::listen_to`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
 
-    /// From now on it is told things through this, its standard input.
+    /// Gives back the helper's standard input, through which [`Self::tell`] writes from now on.
     pub fn listen_to(&mut self, stdin: Option<ChildStdin>) {
         self.stdin = stdin;
     }
 
-    /// Tells it something. One that is gone says so by itself: its lines end.
+    /// Sends the helper a line of JSON. The end of a helper shows in its lines, so a failure to
+    /// write is ignored.
     pub fn tell(&mut self, words: &impl Serialize) {
         if let (Some(stdin), Ok(mut line)) = (&mut self.stdin, serde_json::to_vec(words)) {
             line.push(b'\n');
@@ -75,12 +78,12 @@ impl HelperProcess {
         }
     }
 
-    /// It may end.
+    /// Closes the helper's standard input, so that the helper ends.
     pub fn dismiss(&mut self) {
         self.stdin = None;
     }
 
-    /// Ends it: how, and the last lines of its standard error.
+    /// Ends the helper; returns its exit status and the last lines of its standard error.
     pub fn last_words(&mut self) -> (Option<ExitStatus>, String) {
         let by = Instant::now() + END_LIMIT;
         let status = self.end(by);
@@ -94,7 +97,7 @@ impl HelperProcess {
         (status, lines[lines.len().saturating_sub(LAST_LINES)..].join("; "))
     }
 
-    /// Waits for its end, and ends it by force from then on.
+    /// Waits until `by` for the helper's end, then ends it by force.
     pub fn end(&mut self, by: Instant) -> Option<ExitStatus> {
         self.dismiss();
         loop {
@@ -115,7 +118,8 @@ impl Drop for HelperProcess {
     }
 }
 
-/// What it says, until it ends or cannot be read. Login shells may speak in any encoding.
+/// The lines of a helper's standard output, until the helper ends or its output cannot be read.
+/// Login shells may write in any encoding.
 pub struct Lines(BufReader<ChildStdout>);
 
 impl Iterator for Lines {

@@ -22,7 +22,7 @@ use crate::network::{self, Variables};
 /// The object that programs preload.
 const PRELOAD: &str = "libpolycast-mpi.so";
 
-/// The loader's variable that has programs preload it.
+/// The loader's variable that has programs preload an object.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
 
 /// An installation that was found.
@@ -31,7 +31,7 @@ pub struct Installation {
     library_directory: PathBuf,
 }
 
-/// Why something of the installation is not to be had.
+/// An error that keeps a part of the installation from being used.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The library is in none of the places.
@@ -53,9 +53,9 @@ pub enum InstallError {
         .abi.example_mpicc()
     )]
     MissingDoor {
-        /// What programs are linked with.
+        /// The binary interface of the MPI that programs are linked with.
         abi: Abi,
-        /// Where its door would be.
+        /// The path at which the door was expected.
         expected: PathBuf,
     },
     /// The loader would take the path of the library for several.
@@ -65,16 +65,16 @@ pub enum InstallError {
         .preload.display()
     )]
     SplitByLoader {
-        /// What programs would preload.
+        /// The path of the object that programs would preload.
         preload: PathBuf,
     },
     /// The path of the library is no text.
     #[error("{}: expected a path in UTF-8", .preload.display())]
     NotUtf8 {
-        /// What programs would preload.
+        /// The path of the object that programs would preload.
         preload: PathBuf,
     },
-    /// The tool does not know where it is itself.
+    /// The path of the tool itself is unknown.
     #[error("cannot find out where this program is: {0}")]
     UnknownPlace(#[from] io::Error),
 }
@@ -104,7 +104,8 @@ impl Installation {
         self.library_directory.join(PRELOAD)
     }
 
-    /// The same as a value of LD_PRELOAD, in which nothing can be escaped.
+    /// Returns the path of the preloaded object as a value of LD_PRELOAD, in which nothing can be
+    /// escaped: a path with a colon or a space is an error.
     fn preload_value(&self) -> Result<String, InstallError> {
         let preload = self.preload();
         match preload.to_str() {
@@ -116,8 +117,8 @@ impl Installation {
         }
     }
 
-    /// Has ranks with these variables preload it, behind what they preload already: a profiler that comes first sees the program's calls, not
-    /// ours.
+    /// Has ranks with these variables preload polycast's object, behind the objects that they
+    /// preload already: a profiler that comes first sees the program's calls, not ours.
     pub fn preload_in(&self, variables: &mut Variables) -> Result<(), InstallError> {
         let others = variables.iter().rfind(|(name, _)| name == LD_PRELOAD);
         let all = preload_after(others.map_or("", |(_, objects)| objects), &self.preload_value()?);
@@ -125,12 +126,13 @@ impl Installation {
         Ok(())
     }
 
-    /// The door for programs of this binary interface, if it was built.
+    /// Returns the path of the door for programs of this binary interface, if it was built.
     pub fn door(&self, abi: Abi) -> Option<PathBuf> {
         Some(self.door_path(abi)).filter(|door| door.is_file())
     }
 
-    /// The same; a door that is missing is an error that says how to build it.
+    /// Returns the path of the door for an MPI; a missing door is an error that says how to build
+    /// it.
     pub fn require_door(&self, abi: Abi) -> Result<PathBuf, InstallError> {
         self.door(abi).ok_or_else(|| InstallError::MissingDoor { abi, expected: self.door_path(abi) })
     }
@@ -145,7 +147,8 @@ fn preload_after(others: &str, ours: &str) -> String {
     others.chain([ours]).collect::<Vec<_>>().join(":")
 }
 
-/// A value of LD_PRELOAD without polycast's object, wherever that is installed; `None` if it is not in it.
+/// Returns a value of LD_PRELOAD without polycast's object, wherever that is installed; `None` if
+/// the object is not in it.
 pub fn preload_without_ours(value: &str) -> Option<String> {
     let is_ours = |object: &&str| object.rsplit('/').next() == Some(PRELOAD);
     let objects: Vec<&str> = value.split([':', ' ']).filter(|object| !object.is_empty()).collect();
@@ -153,7 +156,8 @@ pub fn preload_without_ours(value: &str) -> Option<String> {
     (others.len() < objects.len()).then(|| others.join(":"))
 }
 
-/// Where to look: the directory that the user named and no other, else beside the tool as installed, else as built.
+/// Lists the folders to search for the installation: only the one that the user named, if any; else
+/// the one beside the tool as installed, then as built.
 fn places(named: Option<OsString>, tool: &Path) -> Vec<PathBuf> {
     if let Some(named) = named {
         return vec![named.into()];

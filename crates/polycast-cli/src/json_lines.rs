@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 /// A file that each run adds to.
 pub struct JsonLines {
     path: PathBuf,
-    /// Its last line has no end, as a run that was killed leaves it.
+    /// True if the last line has no end, as a run that was killed leaves it.
     is_cut: bool,
 }
 
 impl JsonLines {
-    /// The file, which need not exist, and what it holds. A line that is damaged is as if it were not there.
+    /// Opens the file, which need not exist, and reads its lines. A damaged line is passed over.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(JsonLines, Vec<T>), String> {
         let text = match fs::read(path) {
             Ok(text) => text,

@@ -36,7 +36,7 @@ pub struct KnownParameters {
 }
 
 impl KnownTopology {
-    /// For the ranks, checked.
+    /// Returns the variables for the ranks, with the file checked.
     pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
         let Some(file) = &self.topology else { return Ok(self.no_topology.variables()) };
         read_topology(file)?;
@@ -45,14 +45,14 @@ impl KnownTopology {
 }
 
 impl NoTopology {
-    /// For the ranks.
+    /// Returns the variables for the ranks.
     pub fn variables(self) -> Variables {
         if self.no_topology { vec![(TOPOLOGY.to_owned(), "off".to_owned())] } else { Vec::new() }
     }
 }
 
 impl KnownParameters {
-    /// For the ranks, checked.
+    /// Returns the variables for the ranks, with the file checked.
     pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
         let Some(file) = &self.params else { return Ok(Vec::new()) };
         read_parameters(file)?;
@@ -60,30 +60,31 @@ impl KnownParameters {
     }
 }
 
-/// A file as ranks find it, who have other current directories.
+/// Returns the absolute path of a file, for ranks have other current directories.
 pub fn absolute(file: &Path) -> Result<String, Box<dyn std::error::Error>> {
     Ok(text_of(&file.canonicalize()?)?)
 }
 
-/// A path as launchers want it.
+/// Returns a path as text, as launchers want it; a path that is not UTF-8 is an error.
 pub fn text_of(path: &Path) -> Result<String, String> {
     path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
 }
 
-/// `later` in place of what has the same names in `variables`.
+/// Adds `later` to `variables`, in place of variables of the same names.
 pub fn set(variables: &mut Variables, later: Variables) {
     variables.retain(|(name, _)| later.iter().all(|(other, _)| other != name));
     variables.extend(later);
 }
 
-/// What ranks find out is not left to later jobs, unless they were told so.
+/// Turns off the cache that keeps ranks' findings for later jobs, unless the variables set it.
 pub fn forget(variables: &mut Variables) {
     if variables.iter().all(|(name, _)| name != CACHE) {
         variables.push((CACHE.to_owned(), "off".to_owned()));
     }
 }
 
-/// Ranks in a lab know its switches, unless they were told something else. What they find out holds in no other network.
+/// Tells ranks in a lab its switches, unless the variables name a topology. The cache is turned
+/// off, for the ranks' findings hold in no other network.
 pub fn tell_of_lab(variables: &mut Variables, lab: &Lab) {
     forget(variables);
     let is_told = variables.iter().any(|(name, _)| name == TOPOLOGY);

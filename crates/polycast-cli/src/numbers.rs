@@ -17,7 +17,8 @@ where
     }
 }
 
-/// From one number on, times a factor each, and the last. `None` unless 1 <= `from` <= `to` and `factor` >= 2.
+/// Returns `from`, then each time `factor` times as much, and `to` last. `None` unless 1 <= `from`
+/// <= `to` and `factor` >= 2.
 pub fn steps(from: u64, to: u64, factor: u64) -> Option<Vec<u64>> {
     if from < 1 || from > to || factor < 2 {
         return None;
@@ -28,7 +29,8 @@ pub fn steps(from: u64, to: u64, factor: u64) -> Option<Vec<u64>> {
     Some(steps)
 }
 
-/// What stands behind the dots of a range, `TO` or `TO:FACTOR`.
+/// Reads the part of a range behind its dots, `TO` or `TO:FACTOR`; the factor is 2 if none is
+/// given.
 pub fn end_and_factor(rest: &str) -> Option<(&str, u64)> {
     match rest.split_once(':') {
         Some((to, factor)) => Some((to, factor.parse().ok()?)),
@@ -43,7 +45,7 @@ pub fn percentage(text: &str) -> Result<f64, String> {
     percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage such as 0.1% or 5".to_owned())
 }
 
-/// `a whole number of at least 1`, `a whole number from 2 to 64`.
+/// Describes a range: `a whole number of at least 1`, `a whole number from 2 to 64`.
 fn words<T: Display>(range: &impl RangeBounds<T>) -> String {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Included(least), Bound::Included(most)) => format!("a whole number from {least} to {most}"),

@@ -20,22 +20,22 @@ use polycast_net::InterfaceChoice;
 /// A file that is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{kind} {file}: {source}")]
     Unreadable {
-        /// What it was to be.
+        /// The kind of file that was expected.
         kind: &'static str,
         /// The file.
         file: String,
         /// The system's reason, or what was found instead.
         source: io::Error,
     },
-    /// It is not what it was to be: its problem, with the file's name.
+    /// The file is not of the expected kind or has a mistake: the problem, with the file's name.
     #[error("{kind} {problem}")]
     Wrong {
-        /// What it was to be.
+        /// The kind of file that was expected.
         kind: &'static str,
-        /// What is wrong with it.
+        /// The mistake in the file, in words.
         problem: String,
     },
 }
@@ -76,7 +76,7 @@ pub fn read_parameters(file: &Path) -> Result<Parameters, ReadError> {
     read(("parameters", FileKind::Parameters), file, model::MAX_TEXT_BYTES, Parameters::parse_all)
 }
 
-/// No more of the file is read than such a file may have.
+/// Reads and parses a file, of which no more is read than such a file may have.
 fn read<T, E: fmt::Display>(
     (name, kind): (&'static str, FileKind),
     file: &Path,
@@ -98,21 +98,21 @@ fn read<T, E: fmt::Display>(
 /// goes on as if the setting were not there.
 #[derive(Default)]
 pub struct Settings {
-    /// Whether polycast is switched off.
+    /// True if polycast is switched off.
     pub is_off: bool,
-    /// Whether multicast is switched off.
+    /// True if multicast is switched off.
     pub is_multicast_off: bool,
-    /// Whether shared memory is switched off.
+    /// True if shared memory is switched off.
     pub is_shared_memory_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
-    /// What is said of the network.
+    /// The topology of the network that a file describes.
     pub topology: Option<Topology>,
-    /// What has been measured of it, and the file that says so.
+    /// The measured parameters of the network, and the name of their file.
     pub parameters: Option<(Parameters, String)>,
-    /// What is in effect, and what is not and why; one line each.
+    /// Remarks on which settings are in effect, and which are not and why; one line each.
     pub notes: Vec<String>,
 }
 
@@ -175,8 +175,8 @@ impl Settings {
     }
 }
 
-/// The variables of this environment that are meant for the library, as they are handed on to ranks. Those whose value
-/// is no text cannot be.
+/// Returns the variables of this environment that are meant for the library, as they are handed on
+/// to ranks. Variables whose value is no text cannot be handed on.
 pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
     let is_for_it = |name: &str| {
         let is_ours = name == SWITCH || name.starts_with("POLYCAST_");
@@ -191,8 +191,8 @@ fn environment() -> impl Iterator<Item = (String, String)> {
     env::vars_os().filter_map(text)
 }
 
-/// What is wrong with the variables of this environment, and with `further` ones that ranks will have: names that are
-/// unknown, and values that are none. Files are judged where they are read.
+/// Lists the mistakes in the variables of this environment, and in `further` ones that ranks will
+/// have: unknown names and invalid values. Files are judged where they are read.
 pub fn problems(further: &[(String, String)]) -> Vec<String> {
     let is_further = |name: &str| further.iter().any(|(other, _)| other == name);
     let mut all: Vec<_> = environment().filter(|(name, _)| !is_further(name)).collect();
@@ -216,7 +216,7 @@ pub fn warn(further: &[(String, String)]) -> Option<(String, String)> {
     Some((variables::WARNED.to_owned(), "on".to_owned()))
 }
 
-/// The value of a variable of this environment, unless it is empty.
+/// Returns the value of a variable of this environment, unless it is empty.
 pub fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
     Some(value).filter(|value| !value.is_empty())

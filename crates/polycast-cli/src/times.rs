@@ -16,15 +16,16 @@ use crate::terminal::nanoseconds;
 pub struct Times {
     hold_ns: u64,
     end_ns: u64,
-    /// Between the beginnings of sends over different ports, where it was measured.
+    /// The time between the beginnings of sends over different ports, where it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval_ns: Option<u64>,
-    /// `given`, `measured`, `derived` from `L(m)` and `g(m)`, or `assumed`.
+    /// The origin of the times: `given`, `measured`, `derived` from `L(m)` and `g(m)`, or
+    /// `assumed`.
     from: &'static str,
-    /// Between which ranks they were measured.
+    /// The ranks between which the times were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'static str>,
-    /// For messages of which size.
+    /// The size of the messages, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
 }
@@ -49,12 +50,12 @@ impl From<Sent> for Times {
 }
 
 impl Times {
-    /// Whether nobody has measured any.
+    /// True if nobody has measured any times.
     pub fn is_assumed(&self) -> bool {
         self.from == "assumed"
     }
 
-    /// Who says so: `measured for same-node`.
+    /// Says where the time comes from: `measured for same-node`.
     pub fn origin(&self) -> String {
         match (self.from, self.class) {
             ("derived", Some(class)) => format!("derived from L and g for {class}"),
@@ -64,7 +65,8 @@ impl Times {
         }
     }
 
-    /// The same with the size, if there is one: `measured for same-node, 8KiB`.
+    /// Says where the time comes from, with its size if there is one: `measured for same-node,
+    /// 8KiB`.
     pub fn source(&self) -> String {
         let size = self.bytes.map_or(String::new(), |bytes| format!(", {}", Bytes(bytes)));
         self.origin() + &size
@@ -82,7 +84,7 @@ impl fmt::Display for Times {
     }
 }
 
-/// What a job makes its trees with.
+/// Returns the planner that a job makes its trees with.
 pub fn planner(site: Site, parameters: Option<&Parameters>) -> Planner {
     match parameters {
         Some(parameters) => Planner::new(site).measured(Arc::new(parameters.clone())),

@@ -8,7 +8,7 @@ use std::fmt::Display;
 #[error("{0}")]
 pub struct WrongUsage(String);
 
-/// The error of a verb that was asked for what cannot be.
+/// Makes the error of a verb that was asked for something impossible.
 pub fn wrong(problem: impl Display) -> Box<dyn Error> {
     Box::new(WrongUsage(problem.to_string()))
 }

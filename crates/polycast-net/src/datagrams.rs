@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::Socket;
 
-/// What carries datagrams of one group and is no UDP socket. The functions are those of [`Datagrams`].
+/// A carrier of datagrams for one group that is no UDP socket. The functions are those of
+/// [`Datagrams`].
 #[expect(missing_docs, reason = "one description of each is enough")]
 pub trait Carrier: Send {
     fn send(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize>;
@@ -17,12 +18,12 @@ pub trait Carrier: Send {
     fn renew_membership(&mut self) -> io::Result<()>;
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Most have nothing to prepare.
+    /// Prepares to sleep; most carriers have nothing to do for that.
     fn arm(&mut self) -> bool {
         false
     }
 
-    /// Nobody else can send to most.
+    /// Filters nothing and returns false: nobody outside the job can send to most carriers.
     fn keep_only(&mut self, _bytes: [u8; 4], _at: u32) -> bool {
         false
     }
@@ -36,11 +37,12 @@ pub trait Carrier: Send {
     }
 }
 
-/// A member of one group: sends to it, and receives what others send. A socket is asked without a detour.
+/// A member of one group: sends to the group, and receives from it. A socket is called without a
+/// detour.
 pub enum Datagrams {
     /// UDP through the kernel.
     Udp(Socket),
-    /// Anything else.
+    /// A carrier that is no UDP socket.
     Other(Box<dyn Carrier>),
 }
 
@@ -71,8 +73,8 @@ impl Datagrams {
         }
     }
 
-    /// To be called before sleeping until the descriptor can be read: from now on it tells of what comes. True if something has come
-    /// already, for which it may not.
+    /// Prepares the descriptor to tell of datagrams that come; to be called before sleeping until
+    /// it can be read. True if something has come already, of which the descriptor may not tell.
     #[inline]
     pub fn arm(&mut self) -> bool {
         match self {
@@ -90,7 +92,8 @@ impl Datagrams {
         }
     }
 
-    /// What may wait here to be received, as the kernel counts a socket's buffer: twice the bytes of the datagrams.
+    /// Returns the capacity for datagrams that wait to be received, as the kernel counts a socket's
+    /// buffer: twice the bytes of the datagrams.
     pub fn receive_buffer_bytes(&self) -> usize {
         match self {
             Datagrams::Udp(socket) => socket.granted_receive_bytes(),
@@ -98,7 +101,7 @@ impl Datagrams {
         }
     }
 
-    /// Bytes that were sent and have not left this host, as far as it is known.
+    /// Returns the bytes that were sent and have not left this host, as far as known.
     pub fn queued_bytes(&self) -> usize {
         match self {
             Datagrams::Udp(socket) => socket.queued_bytes(),
@@ -106,7 +109,8 @@ impl Datagrams {
         }
     }
 
-    /// Makes the network know once more that somebody is there. What arrives meanwhile may be lost.
+    /// Announces the membership to the network once more. Datagrams that arrive meanwhile may be
+    /// lost.
     ///
     /// # Errors
     /// The carrier's: then it may not be a member any more.
@@ -117,7 +121,8 @@ impl Datagrams {
         }
     }
 
-    /// Asks that datagrams without these bytes there be dropped before this process is woken for them; false if they are not.
+    /// Asks that datagrams without these bytes at offset `at` be dropped before this process is
+    /// woken for them; false if they are not.
     pub fn keep_only(&mut self, bytes: [u8; 4], at: u32) -> bool {
         match self {
             Datagrams::Udp(socket) => socket.keep_only(bytes, at).is_ok(),
@@ -133,7 +138,8 @@ impl Datagrams {
         }
     }
 
-    /// What has gone wrong below: requests that failed, memberships that were lost. A socket's errors are those of its calls.
+    /// Counts failures below: requests that failed, memberships that were lost. A socket's errors
+    /// are those of its calls.
     pub fn failures(&self) -> u64 {
         match self {
             Datagrams::Udp(_) => 0,
@@ -141,7 +147,7 @@ impl Datagrams {
         }
     }
 
-    /// Datagrams that were dropped before they could be received, as far as it is known.
+    /// Returns how many datagrams were dropped before they could be received, as far as known.
     pub fn dropped(&self) -> u64 {
         match self {
             Datagrams::Udp(socket) => socket.dropped_by_kernel(),
@@ -150,7 +156,7 @@ impl Datagrams {
     }
 }
 
-/// What to sleep on, after [`Datagrams::arm`].
+/// The descriptor to sleep on, after [`Datagrams::arm`].
 impl AsFd for Datagrams {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {

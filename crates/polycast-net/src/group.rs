@@ -3,7 +3,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Family;
 
-/// Above the ports of well-known services, below those that the kernel hands out by itself (32768 on).
+/// The ports of random groups: above those of well-known services, below those that the kernel
+/// hands out by itself (32768 on).
 const PORTS: std::ops::RangeInclusive<u16> = 5_000..=32_767;
 
 /// A multicast group: where datagrams go to and are received from.
@@ -15,7 +16,7 @@ pub struct Group {
     pub port: u16,
 }
 
-/// Where a random group is drawn from.
+/// A range of addresses that a random group is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// 239.192.0.0/14, the organisation's own (RFC 2365): routers at its border keep it inside.
@@ -38,7 +39,7 @@ impl Range {
         }
     }
 
-    /// First and last addresses, those of IPv6 left out.
+    /// Returns the first and last addresses of the range's parts; none for IPv6.
     fn v4(self) -> &'static [(u32, u32)] {
         match self {
             Range::OrganisationV4 => &[(0xEFC0_0000, 0xEFC3_FFFF)],
@@ -47,7 +48,7 @@ impl Range {
         }
     }
 
-    /// How many groups can be drawn: addresses times ports.
+    /// Returns how many groups can be drawn: addresses times ports.
     pub fn groups(self) -> u64 {
         let is_drawn = |block: &u32| !is_flooded(Ipv4Addr::from(*block));
         let v4 = self.v4().iter().flat_map(|(first, last)| (*first..=*last).step_by(256).filter(is_drawn));
@@ -100,7 +101,8 @@ pub fn random_port(next: &mut impl FnMut() -> u64) -> u16 {
     PORTS.start() + (next() % u64::from(PORTS.end() - PORTS.start() + 1)) as u16
 }
 
-/// Uniform over the ranges (inclusive), without the addresses that share a MAC address with 224.0.0.z.
+/// Draws an address uniformly from the ranges (inclusive), without those that share a MAC address
+/// with 224.0.0.z.
 fn random_v4(ranges: &[(u32, u32)], next: &mut impl FnMut() -> u64) -> Ipv4Addr {
     let size: u64 = ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum();
     loop {
@@ -119,7 +121,8 @@ fn random_v4(ranges: &[(u32, u32)], next: &mut impl FnMut() -> u64) -> Ipv4Addr 
     }
 }
 
-/// Ethernet sees the low 23 bits only. x.0.0.z and x.128.0.z look like 224.0.0.z, which switches flood to every port.
+/// True if switches flood the address to every port: Ethernet sees the low 23 bits only, so x.0.0.z
+/// and x.128.0.z look like 224.0.0.z.
 fn is_flooded(address: Ipv4Addr) -> bool {
     u32::from(address) & 0x007f_ff00 == 0
 }

@@ -6,8 +6,8 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// Copies `place.len()` bytes that stand at `address` in process `process`. What stands at an address where nothing is, or what the kernel does
-/// not give, is an error.
+/// Copies `place.len()` bytes that stand at `address` in process `process`. An address where
+/// nothing is, or which the kernel does not let this process read, is an error.
 pub fn read(process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < place.len() {

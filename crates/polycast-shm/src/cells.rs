@@ -24,47 +24,50 @@ use std::time::Duration;
 use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::sync::{AtomicU32, AtomicU64, fence};
 
-/// How many cells a rank has: so many rounds a writer may be ahead of its readers. With 32, broadcasts of 8 bytes by 8 ranks that come late
-/// by chance take 0.55 s, with 8 0.82 (the MPI 0.48), but calls of two ranks take up to a tenth longer. Under loom one, so that it is used again soon.
+/// The number of cells of a rank, which is the number of rounds that a writer may be ahead of its
+/// readers. With 32, broadcasts of 8 bytes by 8 ranks that come late by chance take 0.55 s, with 8
+/// 0.82 (the MPI 0.48), but calls of two ranks take up to a tenth longer. Under loom one, so that
+/// it is used again soon.
 pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
 
-/// After so many operations each rank forgets what all are past: rarely, for it looks at all ranks, and far sooner than numbers are half way round.
+/// The number of operations after which each rank forgets what all are past: rarely, for that looks
+/// at all ranks, and far sooner than numbers are half way round.
 const FORGETS_EVERY: u32 = 1 << 20;
 
-/// A cell's `total` where what it holds is worth nothing.
+/// The `total` of a cell whose bytes are invalid.
 const SPOILED: u64 = u64::MAX;
 
-/// What a rank rings to wake those who wait for it.
+/// The bell that a rank rings to wake those who wait for it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Bell {
-    /// How often it was rung for somebody.
+    /// The number of times that the bell was rung for somebody.
     pub rung: AtomicU32,
-    /// Who may sleep.
+    /// The number of ranks that may sleep until the bell rings.
     pub sleepers: AtomicU32,
 }
 
 /// A segment, or what stands in for one in tests.
 pub trait Board {
-    /// What a cell holds.
+    /// Returns the number of bytes that a cell holds.
     fn room(&self) -> u64;
 
-    /// The moment that a rank has reached; all before it is behind it.
+    /// The moment that a rank has reached: the rank is through with all before it.
     fn reached(&self, rank: u32) -> &AtomicU64;
 
-    /// A rank's own.
+    /// The bell of a rank.
     fn bell(&self, rank: u32) -> &Bell;
 
     /// Sleeps until a rank's bell is rung, if it was rung so often before; at most so long.
     fn sleep(&self, rank: u32, rung: u32, longest: Duration);
 
-    /// Wakes all who sleep there.
+    /// Wakes all who sleep until this rank's bell is rung.
     fn wake(&self, rank: u32);
 
     /// The moment for which a cell was filled.
     fn stamp(&self, rank: u32, cell: usize) -> &AtomicU64;
 
-    /// What its writer was called with.
+    /// The total that the cell's writer was called with.
     fn total(&self, rank: u32, cell: usize) -> &AtomicU64;
 
     /// Copies into a cell of a rank.
@@ -89,9 +92,9 @@ pub trait Board {
 /// A round of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Its number, above 0 the first time.
+    /// The operation's number, above 0 the first time.
     pub operation: u32,
-    /// From 0.
+    /// The round's number, from 0.
     pub round: u32,
 }
 
@@ -105,40 +108,43 @@ impl Moment {
     }
 }
 
-/// Who the ranks share their processors with.
+/// The ranks' share of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processors {
-    /// Nobody, so a rank waits awake for long before it sleeps, and looks for a cell again and again. Who tells something does not make sure that
-    /// sleepers see it: the fence takes as long as a short message, every time, and what it prevents happens to one of some thousand
-    /// sleepers, who then sleeps a millisecond at most.
+    /// A processor for each rank, so a rank waits awake for long before it sleeps, and looks for a
+    /// cell again and again. A rank that tells something does not make sure that sleepers see it:
+    /// the fence takes as long as a short message, every time, and what it prevents happens to one
+    /// of some thousand sleepers, who then sleeps a millisecond at most.
     Own,
-    /// Each other, so a rank sleeps soon, and has to be woken.
+    /// Processors shared with each other, so a rank sleeps soon, and has to be woken.
     Shared,
 }
 
-/// How often a rank that has a processor looks for a cell before it does something else; no longer than a few cache lines take to come.
+/// The number of times that a rank with a processor looks for a cell before it does something else;
+/// no longer than a few cache lines take to come.
 const LOOKS: u32 = 64;
 
-/// What there is of another rank's cell.
+/// The state of another rank's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It was not filled yet.
+    /// The cell was not filled yet.
     NotYet,
-    /// It was, by a rank that was called with this.
+    /// The cell was filled, by a rank that was called with this total.
     Filled(u64),
-    /// Its writer has left the operation, or something went wrong there: nothing comes that is worth something.
+    /// The cell stays without valid data: its writer has left the operation, or something went
+    /// wrong there.
     Nothing,
 }
 
-/// What a rank waits for.
+/// The event that a rank waits for.
 #[derive(Clone, Copy, Debug)]
 enum Wanted {
     Filled(u32, Moment),
-    /// That a rank passes the moment of this number.
+    /// The rank passes the moment of this number.
     Passed(u32, u64),
 }
 
-/// See the module.
+/// A rank's part in the cells of a node; see the module.
 pub struct Cells<M> {
     memory: M,
     me: u32,
@@ -146,21 +152,23 @@ pub struct Cells<M> {
     processors: Processors,
     /// Operations of this rank, the first of which is under way, and whether this rank is through with them.
     begun: VecDeque<(u32, bool)>,
-    /// Of each cell the moment for which it was filled last, if it was.
+    /// The moment for which each cell was filled last, if it was.
     filled: [Option<u64>; CELLS],
-    /// All others have reached this, as far as this rank has looked.
+    /// The moment that all others have reached, as far as this rank has looked.
     all_reached: u64,
-    /// Seen the last time that it could not go on.
+    /// The event that this rank waited for the last time that it could not go on.
     wanted: Cell<Option<Wanted>>,
 }
 
 impl<M: Deref<Target: Board>> Cells<M> {
-    /// Of rank `me` of `ranks`, which share processors, over memory in which nothing has happened.
+    /// The part of rank `me` of `ranks`, which share processors, over memory in which nothing has
+    /// happened.
     pub fn new(memory: M, me: u32, ranks: u32) -> Cells<M> {
         Cells::starting_at(memory, me, ranks, 0)
     }
 
-    /// The same over memory in which all have reached the moment of this number.
+    /// The part of rank `me` over memory in which all have reached the moment of the number
+    /// `all_reached`.
     fn starting_at(memory: M, me: u32, ranks: u32, all_reached: u64) -> Cells<M> {
         Cells {
             memory,
@@ -174,12 +182,12 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// How it waits. Ranks need not say the same.
+    /// Sets how this rank waits. Ranks need not say the same.
     pub fn set_processors(&mut self, processors: Processors) {
         self.processors = processors;
     }
 
-    /// What a cell holds.
+    /// Returns the number of bytes that a cell holds.
     pub fn room(&self) -> u64 {
         self.memory.room()
     }
@@ -189,13 +197,14 @@ impl<M: Deref<Target: Board>> Cells<M> {
         self.begun.push_back((operation, false));
     }
 
-    /// Those begun before are over.
+    /// True if the operation is the first that this rank has not ended: those begun before are
+    /// over.
     #[inline]
     pub fn is_under_way(&self, operation: u32) -> bool {
         self.begun.front().is_some_and(|(first, _)| *first == operation)
     }
 
-    /// Whether this rank may fill its cell for a round.
+    /// True if this rank may fill its cell for a round.
     #[inline]
     pub fn may_fill(&mut self, at: Moment) -> bool {
         let Some(filled) = self.filled[at.cell()] else { return true };
@@ -209,7 +218,8 @@ impl<M: Deref<Target: Board>> Cells<M> {
         is_behind(self.all_reached, filled)
     }
 
-    /// What the other rank has reached that is least far, as seen from a moment; `None`: there is no other.
+    /// Returns the least moment that another rank has reached, as seen from `moment`, and that
+    /// rank; `None` if there is no other.
     fn least_far(&self, moment: u64) -> Option<(u64, u32)> {
         let others = (0..self.ranks).filter(|rank| *rank != self.me);
         // Acquire: with the release in `reach`.
@@ -243,7 +253,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Fills a part of its cell.
+    /// Fills a part of this rank's cell.
     ///
     /// # Safety
     /// [`Cells::may_fill`] has allowed it, [`Cells::tell`] was not called since; `source` is readable for `bytes`, which fit into the cell.
@@ -253,7 +263,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         unsafe { self.memory.fill((self.me, moment.cell()), at, source, bytes) };
     }
 
-    /// The cell is filled. `None`: with what is worth nothing.
+    /// Announces that this rank's cell is filled. `None`: with invalid bytes.
     #[inline]
     pub fn tell(&mut self, at: Moment, total: Option<u64>) {
         self.filled[at.cell()] = Some(at.number());
@@ -264,7 +274,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         self.ring();
     }
 
-    /// Whether another rank has filled its cell for a round.
+    /// Looks whether another rank has filled its cell for a round.
     #[inline]
     pub fn look(&self, writer: u32, at: Moment) -> Look {
         let stamp = self.memory.stamp(writer, at.cell());
@@ -288,7 +298,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Whether it comes true while a rank that has a processor looks again.
+    /// True if `is_there` comes true while a rank that has a processor looks again.
     #[inline]
     fn wait_awhile(&self, is_there: impl Fn() -> bool) -> bool {
         let looks = if self.processors == Processors::Own { LOOKS } else { 0 };
@@ -314,7 +324,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         unsafe { self.memory.read((writer, moment.cell()), at, bytes, use_it) }
     }
 
-    /// This rank has read and filled all that it wants to before this moment.
+    /// Announces that this rank has read and filled all that it wants to before this moment.
     #[inline]
     pub fn reach(&self, moment: Moment) {
         // Release: with the acquire in `may_fill` and `look`.
@@ -337,7 +347,8 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// Sleeps until what this rank could not go on without may be there, at most so long.
+    /// Sleeps until the event may have come without which this rank could not go on; no longer than
+    /// `longest`.
     pub fn sleep(&self, longest: Duration) {
         let Some(wanted) = self.wanted.take() else { return };
         let whom = match wanted {
@@ -359,7 +370,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         bell.sleepers.fetch_sub(1, Relaxed);
     }
 
-    /// This rank is through with an operation: it has done its part, or leaves it.
+    /// Ends this rank's part in an operation: the rank has done its part, or leaves it.
     pub fn end(&mut self, operation: u32) {
         self.begun.iter_mut().filter(|(of, _)| *of == operation).for_each(|(_, is_over)| *is_over = true);
         while let Some((first, true)) = self.begun.front().copied() {
@@ -368,13 +379,13 @@ impl<M: Deref<Target: Board>> Cells<M> {
         }
     }
 
-    /// This rank takes part in none.
+    /// True if this rank takes part in no operation.
     pub fn is_quiet(&self) -> bool {
         self.begun.is_empty()
     }
 }
 
-/// Whether what was filled at a moment is behind who has reached another.
+/// True if the moment `filled` is behind a rank that has reached the moment `reached`.
 fn is_behind(reached: u64, filled: u64) -> bool {
     reached.wrapping_sub(filled) as i64 > 0
 }

@@ -16,45 +16,46 @@ use crate::memory::Way;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
-/// In `asked`: somebody hands it, or has.
+/// The bit in `asked` that says that some rank hands the bytes, or has.
 const CLAIMED: u64 = 1 << 63;
 
-/// What a rank asks for.
+/// The request of a rank.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Slip {
     /// The number of the request, written last; 0: none.
     pub asked: AtomicU64,
-    /// The number of the last one whose bytes are on the tray. Written by who hands.
+    /// The number of the last request whose bytes are on the tray; written by the rank that hands
+    /// them.
     pub handed: AtomicU64,
-    /// Whose stream it is about.
+    /// The stream that the bytes are of: its writer and channel.
     pub stream: AtomicU64,
-    /// In which operation.
+    /// The operation's number.
     pub operation: AtomicU64,
-    /// Where the bytes are, in the writer's process.
+    /// The address of the bytes in the writer's process.
     pub address: AtomicU64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: AtomicU64,
 }
 
 /// A segment, or what stands in for one in tests.
 pub trait Trays {
-    /// How many bytes a tray has.
+    /// Returns the number of bytes that a tray has.
     fn tray_bytes(&self) -> usize;
 
-    /// Not 0: some rank has asked at some time.
+    /// The flag that is not 0 once some rank has asked.
     fn has_refused(&self) -> &AtomicU64;
 
-    /// Of a rank that asks.
+    /// The slip of a rank that asks.
     fn slip(&self, rank: u32) -> &Slip;
 
-    /// Copies onto its tray.
+    /// Copies bytes onto the tray of a rank.
     ///
     /// # Safety
     /// `source` is readable for `bytes`, at most as many as the tray has, and nobody else reads or writes the tray meanwhile.
     unsafe fn lay(&self, rank: u32, source: *const u8, bytes: usize);
 
-    /// Copies from its tray.
+    /// Copies bytes from the tray of a rank.
     ///
     /// # Safety
     /// `place` is writable for `bytes`, at most as many as the tray has, and nobody writes the tray meanwhile.
@@ -67,15 +68,15 @@ struct Request {
     way: Way,
     operation: u64,
     bytes: usize,
-    /// Nobody waits for it any more.
+    /// True if no rank waits for the bytes any more.
     is_left: bool,
 }
 
-/// One rank's part in this: it asks, and hands.
+/// A rank's part in this exchange: asking for bytes, and handing them to others.
 pub struct Handed<M> {
     memory: M,
     me: u32,
-    /// The number of its last request.
+    /// The number of this rank's last request.
     last: u64,
     open: Option<Request>,
 }
@@ -85,18 +86,20 @@ fn stream(way: Way) -> u64 {
 }
 
 impl<M: Deref<Target: Trays>> Handed<M> {
-    /// Of rank `me` of a node, over memory in which it has asked for nothing.
+    /// The part of rank `me` of a node, over memory in which it has asked for nothing.
     pub fn new(memory: M, me: u32) -> Handed<M> {
         Handed { memory, me, last: 0, open: None }
     }
 
-    /// Some rank of the node was refused what it wanted to read.
+    /// True if some rank of the node was refused when it wanted to read another's memory.
     pub fn has_refused(&self) -> bool {
         // Relaxed: who misses it looks again.
         self.memory.has_refused().load(Relaxed) != 0
     }
 
-    /// Takes bytes that stand at `address` in the writer's process, as many as it has handed; 0: not yet. Asked for the same again until they are there.
+    /// Takes bytes that stand at `address` in the writer's process, as many as the writer has
+    /// handed, and returns how many; 0: not yet. To be called with the same request again until the
+    /// bytes are there.
     ///
     /// # Safety
     /// `place` is writable for `bytes`.
@@ -136,7 +139,7 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         0
     }
 
-    /// This rank needs nothing more of an operation.
+    /// Drops this rank's request in an operation, of which it needs nothing more.
     pub fn leave(&mut self, operation: u64) {
         let Some(open) = self.open.as_mut().filter(|open| open.operation == operation) else { return };
         // Relaxed: it is about the number alone. Who has claimed it hands it soon.
@@ -147,7 +150,8 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         }
     }
 
-    /// Lays on the trays of readers what they ask for of a stream of this rank's: bytes of those that it shows now. True: somebody was handed some.
+    /// Lays on the trays of readers the bytes that they ask for of a stream of this rank, out of
+    /// the `bytes` at `source` that it shows now. True if some reader was handed some.
     ///
     /// # Safety
     /// `source` is readable for `bytes`.

@@ -10,43 +10,45 @@
 
 use crate::sync::AtomicU64;
 
-/// How many streams a rank may have in one operation.
+/// The most streams that a rank has in one operation.
 pub const CHANNELS: usize = 2;
-/// Of how many streams of a rank and channel the heads are kept: so many operations a rank may be ahead of the others of its node, if the ring has
-/// room for them. Of 8 ranks that come late by chance, broadcasts of 8 bytes take the MPI 0.48 s, 0.67 with 16 and 0.50 with 64.
-/// Under loom fewer, so that they are used again soon.
+/// The number of streams of a rank and channel whose heads are kept, which is the number of
+/// operations that a rank may be ahead of the others of its node, if the ring has room for them. Of
+/// 8 ranks that come late by chance, broadcasts of 8 bytes take the MPI 0.48 s, 0.67 with 16 and
+/// 0.50 with 64. Under loom fewer, so that they are used again soon.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Whose streams, by the rank on the node.
+/// A channel of a rank, in which its streams follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Who publishes.
+    /// The rank on the node that publishes.
     pub writer: u32,
-    /// Which of its streams, below [`CHANNELS`].
+    /// The channel of the writer, below [`CHANNELS`].
     pub channel: u8,
 }
 
-/// What a stream begins with. Written by its writer; half a cache line, so that as many as there are fit into the pages of a rank.
+/// The head of a stream, written by the stream's writer. Half a cache line, so that all heads fit
+/// into the pages of a rank.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Head {
     /// The operation that the rest is about; written last.
     pub operation: AtomicU64,
-    /// The position of its first byte.
+    /// The position of the stream's first byte.
     pub start: AtomicU64,
-    /// What the writer was called with, for those who read.
+    /// The total that the writer was called with, for those who read.
     pub total: AtomicU64,
     /// Flags of [`crate::streams`].
     pub state: AtomicU64,
 }
 
-/// What a reader has taken of a writer's stream. Written by the reader.
+/// The progress of a reader in a writer's stream, written by the reader.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Taken {
-    /// It needs nothing before this position any more.
+    /// The position before which the reader needs nothing any more.
     pub position: AtomicU64,
-    /// It needs nothing of this operation and those before it.
+    /// The last operation that the reader has finished: it needs nothing of it and those before it.
     pub finished: AtomicU64,
 }
 
@@ -55,13 +57,13 @@ pub trait Memory {
     /// The length of every ring, a power of two.
     fn ring_bytes(&self) -> u64;
 
-    /// How far a ring is filled.
+    /// Returns the position up to which a ring is filled.
     fn written(&self, way: Way) -> &AtomicU64;
 
-    /// One of the [`SLOTS`] heads.
+    /// Returns a head, one of the [`SLOTS`] of this channel.
     fn head(&self, way: Way, slot: usize) -> &Head;
 
-    /// What a reader has taken.
+    /// Returns the progress of a reader in the streams of this channel.
     fn taken(&self, way: Way, reader: u32) -> &Taken;
 
     /// Copies into a ring.

@@ -22,33 +22,33 @@ use crate::sync::AtomicU64;
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
-/// All rings together have at most this, as long as each has at least a page.
+/// The most bytes of all rings together, as long as each has at least a page.
 const RINGS_BYTES: usize = 512 << 10;
 const MAX_RING_BYTES: usize = 64 << 10;
-/// All cells together have at most this, as long as each has room for some cache lines.
+/// The most bytes of all cells together, as long as each has room for some cache lines.
 const CELLS_BYTES: usize = 256 << 10;
 const MIN_ROOM: usize = 1 << 10;
 const MAX_ROOM: usize = 8 << 10;
-/// Of a cell, in front of what it holds: a short message comes with them in one cache line.
+/// The bytes in front of a cell's data: a short message comes with them in one cache line.
 const STAMP_BYTES: usize = 16;
 
-/// How large everything is; all ranks of a node find the same.
+/// The sizes of a segment's parts; all ranks of a node compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// On the node.
+    /// The number of ranks on the node.
     pub ranks: u32,
     ring_bytes: usize,
 }
 
 impl Shape {
-    /// For so many ranks, at least 1.
+    /// The shape for so many ranks, at least 1.
     pub fn new(ranks: u32) -> Shape {
         let share = RINGS_BYTES / (ranks.max(1) as usize * CHANNELS);
         let ring_bytes = 1 << share.clamp(PAGE, MAX_RING_BYTES).ilog2();
         Shape { ranks, ring_bytes }
     }
 
-    /// With rings of so many bytes, a power of two.
+    /// Returns the shape with rings of so many bytes, a power of two.
     pub fn with_ring(self, ring_bytes: usize) -> Shape {
         debug_assert!(ring_bytes.is_power_of_two());
         Shape { ring_bytes, ..self }
@@ -89,18 +89,18 @@ impl Shape {
         self.slip_at() + PAGE
     }
 
-    /// What stands in front of what the ranks have.
+    /// The bytes in front of the ranks' parts, which belong to no rank.
     pub(crate) fn of_nobody() -> Range<usize> {
         0..PAGE
     }
 
-    /// What a rank writes.
+    /// The bytes that a rank writes.
     pub(crate) fn of_rank(self, rank: u32) -> Range<usize> {
         let start = PAGE + rank as usize * self.rank_bytes();
         start..start + self.rank_bytes()
     }
 
-    /// What a cell holds: at least a byte for each rank.
+    /// Returns the number of bytes that a cell holds: at least one for each rank.
     pub fn room(self) -> usize {
         let share = CELLS_BYTES / (self.ranks.max(1) as usize * CELLS);
         let room = 1 << share.clamp(MIN_ROOM, MAX_ROOM).ilog2();
@@ -117,19 +117,19 @@ impl Shape {
     }
 }
 
-/// Memory of this shape, somewhere.
+/// The memory of a segment of this shape.
 #[derive(Debug)]
 pub struct Raw {
     base: NonNull<u8>,
     shape: Shape,
-    /// What the shape says of cells, worked out once: a short message takes no longer than that.
+    /// The places of cells by the shape, computed once: a short message takes no longer than that.
     cells: CellPlaces,
 }
 
-/// Where the cells of a segment are.
+/// The places of the cells in a segment.
 #[derive(Clone, Copy, Debug)]
 struct CellPlaces {
-    /// Those of rank 0; then those of each other rank.
+    /// The offset of rank 0's cells; those of each other rank follow.
     at: usize,
     bytes_per_rank: usize,
     bytes_per_cell: usize,
@@ -155,7 +155,7 @@ impl Raw {
         Raw { base, shape, cells }
     }
 
-    /// How large it is.
+    /// Returns the sizes of the segment's parts.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -168,8 +168,8 @@ impl Raw {
         unsafe { self.base.add(offset).cast().as_ref() }
     }
 
-    /// Reads something of each page, which others may write meanwhile: who meets pages one by one in its first calls takes as long for each as for a short
-    /// message.
+    /// Reads a byte of each page, which others may write meanwhile, so that the pages are mapped:
+    /// mapping them one by one in the first calls takes as long for each as a short message.
     pub fn meet(&self) {
         for page in (0..self.shape.bytes()).step_by(PAGE) {
             // SAFETY: it is in the segment; what is read is not looked at.
@@ -177,14 +177,14 @@ impl Raw {
         }
     }
 
-    /// One of the numbers in front.
+    /// Returns one of the numbers in front of the ranks' parts.
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE / 8);
         // SAFETY: it is atomic, and in the first line.
         unsafe { self.at(index * 8) }
     }
 
-    /// What stands so far behind the beginning of what a rank has.
+    /// Returns the offset in the segment of byte `offset` of a rank's part.
     fn in_rank(&self, rank: u32, offset: usize) -> usize {
         debug_assert!(rank < self.shape.ranks);
         PAGE + rank as usize * self.cells.bytes_per_rank + offset
@@ -213,7 +213,7 @@ impl Raw {
         self.base.as_ptr().wrapping_add(at)
     }
 
-    /// The one or two pieces of a ring that `bytes` at `position` are.
+    /// Returns the one or two pieces of a ring in which `bytes` at `position` lie.
     fn pieces(&self, way: Way, position: u64, bytes: usize) -> [(*mut u8, usize); 2] {
         let length = self.shape.ring_bytes;
         debug_assert!(bytes <= length);

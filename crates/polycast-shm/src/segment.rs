@@ -25,13 +25,13 @@ use crate::sync::Ordering::Relaxed;
 const MAGIC: u64 = u64::from_le_bytes(*b"polycst1");
 const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
 
-/// Why there is no segment.
+/// The reason why there is no segment.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
-    /// The kernel does not give one, or does not let this process open it.
+    /// The kernel does not give a segment, or does not let this process open it.
     #[error("{0}")]
     System(#[from] io::Error),
-    /// What was opened is something else.
+    /// The descriptor is of something else than the segment that was offered.
     #[error("the descriptor is not the segment that was offered: {0}")]
     Other(&'static str),
 }
@@ -42,18 +42,18 @@ impl From<Errno> for SegmentError {
     }
 }
 
-/// How others find a segment.
+/// An offer of a segment, by which others find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The process that has made it.
+    /// The number of the process that has made the segment.
     pub process: u32,
-    /// Its descriptor there.
+    /// The segment's descriptor in that process.
     pub descriptor: u32,
-    /// Tells it apart from all others; by chance.
+    /// The random number that tells the segment apart from all others.
     pub name: u64,
 }
 
-/// Mapped, in this process. Not in its children.
+/// A segment that is mapped in this process, and not in its children.
 #[derive(Debug)]
 pub struct Segment {
     raw: Raw,
@@ -65,15 +65,17 @@ unsafe impl Send for Segment {}
 // SAFETY: the same; what it hands out is `raw`.
 unsafe impl Sync for Segment {}
 
-/// How often memory is asked for that signals keep away.
+/// The number of attempts to reserve memory when signals interrupt them.
 const TRIES: u32 = 10;
 
-/// A signal undoes what has been reserved so far, so it is begun anew; a process that gets signals all the time goes without.
+/// Reserves memory. A signal undoes the part that has been reserved so far, so the reservation
+/// begins anew; a process that gets signals all the time gets an error.
 fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
 }
 
-/// Beyond the largest file that the process may write the kernel sends a signal, which ends the program.
+/// Refuses sizes beyond the largest file that the process may write, for which the kernel sends a
+/// signal that ends the program.
 fn may_be_of(bytes: usize) -> nix::Result<()> {
     let (most, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
     if bytes as u64 <= most { Ok(()) } else { Err(Errno::EFBIG) }
@@ -85,7 +87,7 @@ fn take(file: &OwnedFd, bytes: Range<usize>) -> nix::Result<()> {
 }
 
 impl Segment {
-    /// Makes one. The others can open it as long as the descriptor lives.
+    /// Makes a segment. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
         may_be_of(shape.bytes())?;
@@ -101,7 +103,7 @@ impl Segment {
         Ok((segment, file, offer))
     }
 
-    /// Opens the one that was offered.
+    /// Opens the segment that was offered.
     pub fn open(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
         let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
         let file = fcntl::open(
@@ -126,7 +128,8 @@ impl Segment {
         }
     }
 
-    /// Takes the memory of what this rank will write, in a segment that was mapped from this file. When all ranks have done so, each can write.
+    /// Reserves the memory that this rank will write, in a segment that was mapped from this file.
+    /// When all ranks have done so, each can write.
     pub fn take(&self, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
         Ok(take(file, self.raw.shape().of_rank(rank))?)
     }

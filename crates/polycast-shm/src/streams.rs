@@ -26,38 +26,38 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 /// Streams begin at a cache line of their own. Under loom not, so that several are in a small ring.
 const LINE: u64 = if cfg!(loom) { 1 } else { 64 };
 
-/// In a head's `state`: there are addresses in the stream, not data.
+/// The flag in a head's `state` that says that the stream has addresses, not data.
 const BY_ADDRESS: u64 = 1;
-/// What follows is worth nothing.
+/// The flag in a head's `state` that says that the bytes that follow are invalid.
 const SPOILED: u64 = 2;
-/// Nothing more follows, though more was to.
+/// The flag in a head's `state` that says that nothing more follows, though more was to.
 const ABANDONED: u64 = 4;
 
-/// What a stream carries.
+/// The content of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Bytes.
     Data,
-    /// Where bytes are, in pairs of numbers.
+    /// The places of bytes, in pairs of numbers.
     Addresses,
 }
 
 /// The beginning of somebody's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// What its writer was called with.
+    /// The total that the stream's writer was called with.
     pub total: u64,
-    /// What it carries.
+    /// The content of the stream.
     pub style: Style,
     start: u64,
 }
 
-/// What was there to be read.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got {
-    /// So many bytes; 0: nothing yet.
+    /// The number of bytes that were read; 0: nothing yet.
     Bytes(usize),
-    /// They are worth nothing, and nothing more that is worth something comes.
+    /// The bytes are invalid, and no valid ones follow.
     Spoiled,
 }
 
@@ -70,7 +70,7 @@ struct Announced {
     is_abandoned: bool,
 }
 
-/// One that some reader may need.
+/// A published stream that some reader may need.
 struct Kept {
     operation: u64,
     start: u64,
@@ -80,29 +80,30 @@ struct Kept {
 
 #[derive(Default)]
 struct Outbox {
-    /// How far the ring is filled.
+    /// The position up to which the ring is filled.
     written: u64,
-    /// What stands before this is needed by nobody, as far as this rank has looked.
+    /// The position before which nobody needs anything, as far as this rank has looked.
     free_until: u64,
-    /// The first is open, if `is_open`.
+    /// The announced streams, of which the first is open if `is_open`.
     announced: VecDeque<Announced>,
     is_open: bool,
-    /// The oldest first; the last is the open one.
+    /// The streams that readers may need, the oldest first; the last is the open one.
     kept: VecDeque<Kept>,
 }
 
-/// See the module.
+/// A rank's part in the streams of a node; see the module.
 pub struct Streams<M> {
     memory: M,
     me: u32,
-    /// How many bytes are copied before others are told.
+    /// The number of bytes that are copied before others are told.
     buffer_bytes: usize,
     own: [Outbox; CHANNELS],
-    /// By writer and channel, as far as this rank reads any: the operations that it has not finished, and whether it needs no more of them.
+    /// The operations that this rank reads, by writer and channel, that it has not finished, and
+    /// whether it needs no more of each.
     expected: Vec<VecDeque<(u64, bool)>>,
 }
 
-/// How far `a` is ahead of `b`, both of which may have wrapped around.
+/// Returns how far `a` is ahead of `b`, both of which may have wrapped around.
 fn distance(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b) as i64
 }
@@ -116,24 +117,24 @@ fn slot(operation: u64) -> usize {
 }
 
 impl<M: Deref<Target: Memory>> Streams<M> {
-    /// Of rank `me` of a node, over memory in which nothing has happened.
+    /// The part of rank `me` of a node, over memory in which nothing has happened.
     pub fn new(memory: M, me: u32, buffer_bytes: usize) -> Streams<M> {
         Streams::starting_at(memory, me, buffer_bytes, 0)
     }
 
-    /// The same over memory whose positions are all at `position`.
+    /// The part of rank `me` over memory whose positions are all at `position`.
     pub fn starting_at(memory: M, me: u32, buffer_bytes: usize, position: u64) -> Streams<M> {
         let own =
             [(); CHANNELS].map(|()| Outbox { written: position, free_until: position, ..Outbox::default() });
         Streams { memory, me, buffer_bytes, own, expected: Vec::new() }
     }
 
-    /// What they are in.
+    /// Returns the memory of the streams.
     pub fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// This rank.
+    /// Returns this rank's number on the node.
     pub fn me(&self) -> u32 {
         self.me
     }
@@ -142,28 +143,29 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         Way { writer: self.me, channel }
     }
 
-    /// This rank will publish in an operation, to `readers`. On all ranks in the order of the operations, whose numbers rise.
+    /// Announces that this rank will publish in an operation, to `readers`. To be called on all
+    /// ranks in the order of the operations, whose numbers rise.
     pub fn announce(&mut self, channel: u8, operation: u64, total: u64, style: Style, readers: Arc<[u32]>) {
         let announced = Announced { operation, total, style, readers, is_abandoned: false };
         self.own[usize::from(channel)].announced.push_back(announced);
     }
 
-    /// Readers of a stream that was announced are told another total, if it is not open yet.
+    /// Changes the total of an announced stream that is not open yet.
     pub fn retell(&mut self, channel: u8, operation: u64, total: u64) {
         let own = &mut self.own[usize::from(channel)];
         let not_open = own.announced.iter_mut().skip(usize::from(own.is_open));
         not_open.filter(|one| one.operation == operation).for_each(|one| one.total = total);
     }
 
-    /// Whether the stream of this operation is open now, so that its readers know of it.
+    /// True if the stream of this operation is open now, so that its readers know of it.
     pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
         self.pass_over_abandoned(channel);
         let first = self.own[usize::from(channel)].announced.front();
         first.is_some_and(|first| first.operation == operation) && self.open(channel)
     }
 
-    /// Tells the readers of operations that were abandoned before their turn, as far as it has come. Who has nothing else to do here does this
-    /// at times, for they wait for it.
+    /// Tells readers of abandoned operations whose turn has come that nothing follows. A rank that
+    /// has nothing else to do here does this at times, for the readers wait for it.
     pub fn tell_of_abandoned(&mut self) {
         (0..CHANNELS as u8).for_each(|channel| self.pass_over_abandoned(channel));
     }
@@ -175,7 +177,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         }
     }
 
-    /// Opens the first that was announced, if it can be; it may be open already.
+    /// Opens the first announced stream, if its head and ring allow; true if it is open now.
     fn open(&mut self, channel: u8) -> bool {
         let way = self.way(channel);
         let own = &mut self.own[usize::from(channel)];
@@ -202,7 +204,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         true
     }
 
-    /// Publishes as much as there is room for.
+    /// Publishes as many of the bytes as there is room for, and returns how many.
     ///
     /// # Safety
     /// `source` is readable for `bytes`.
@@ -216,7 +218,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         })
     }
 
-    /// Pretends to, with nothing to publish: readers are told that it is worth nothing.
+    /// Publishes as many invalid bytes as there is room for, and returns how many: readers are told
+    /// that the bytes are invalid.
     pub fn put_nothing(&mut self, channel: u8, operation: u64, bytes: usize) -> usize {
         // Looked at once: what is told of without its flag is taken for data.
         if !self.is_open(channel, operation) {
@@ -226,7 +229,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         self.fill(channel, bytes, |_, _, _, _, _| {})
     }
 
-    /// Of the stream that is open.
+    /// Writes as much of the open stream as the ring has room for, and returns how many bytes.
     fn fill(
         &mut self,
         channel: u8,
@@ -251,7 +254,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         done
     }
 
-    /// How much may be written to this rank's ring; looks again only if it is less than wanted.
+    /// Returns how many bytes may be written to this rank's ring; looks again only if that is less
+    /// than wanted.
     fn room(&mut self, way: Way, want: u64) -> u64 {
         let own = &mut self.own[usize::from(way.channel)];
         let all = self.memory.ring_bytes();
@@ -265,7 +269,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         room(own)
     }
 
-    /// All readers have copied all that was published in the open stream.
+    /// True if all readers have copied all that was published in the open stream.
     pub fn is_taken(&mut self, channel: u8, operation: u64) -> bool {
         let way = self.way(channel);
         let own = &mut self.own[usize::from(channel)];
@@ -281,7 +285,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         open.is_some_and(|kept| needed_from(&*self.memory, way, kept, own.written) == own.written)
     }
 
-    /// Everything was published. False: the stream has to wait for its turn even to say that.
+    /// Closes the stream of an operation, of which everything was published. False: the stream is
+    /// not open yet and has to wait for its turn even to say that.
     pub fn close(&mut self, channel: u8, operation: u64) -> bool {
         let is_over = self.is_open(channel, operation);
         if is_over {
@@ -301,14 +306,15 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         own.announced.pop_front();
     }
 
-    /// Something went wrong in an operation: nothing more is published in it, and nobody waits for that.
+    /// Abandons this rank's stream in an operation after a failure: nothing more is published in
+    /// it, and nobody waits for that.
     pub fn abandon(&mut self, channel: u8, operation: u64) {
         let announced = &mut self.own[usize::from(channel)].announced;
         announced.iter_mut().filter(|one| one.operation == operation).for_each(|one| one.is_abandoned = true);
         self.pass_over_abandoned(channel);
     }
 
-    /// Of the stream that is open.
+    /// Sets flags in the head of the open stream and marks the stream as invalid.
     fn flag(&mut self, channel: u8, flags: u64) {
         let way = self.way(channel);
         let Some(open) = self.own[usize::from(channel)].kept.back_mut() else { return };
@@ -318,7 +324,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         state.store(state.load(Relaxed) | flags, Release);
     }
 
-    /// Something went wrong in an operation on this rank: it publishes nothing more in it, and reads nothing.
+    /// Leaves an operation after a failure on this rank: it publishes nothing more in it, and reads
+    /// nothing.
     pub fn leave(&mut self, operation: u64) {
         (0..CHANNELS as u8).for_each(|channel| self.abandon(channel, operation));
         for index in 0..self.expected.len() {
@@ -327,7 +334,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         }
     }
 
-    /// This rank has nothing open and reads nothing, and all it has published was taken.
+    /// True if this rank has nothing open and reads nothing, and all it has published was taken.
     pub fn is_quiet(&mut self) -> bool {
         for channel in 0..CHANNELS as u8 {
             let way = self.way(channel);
@@ -341,8 +348,9 @@ impl<M: Deref<Target: Memory>> Streams<M> {
     }
 }
 
-/// From where on some reader may need what stands in the ring of this stream, which ends at `end`; that, if none does. What comes
-/// behind the end is another stream's: a reader that has gone on to it says nothing of others, which may need it whole.
+/// Returns the position from which on some reader may need the ring's bytes of this stream, which
+/// ends at `end`; `end` if no reader does. The bytes behind the end are another stream's: a reader
+/// that has gone on to it says nothing of others, which may need it whole.
 fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, end: u64) -> u64 {
     let needs = kept.readers.iter().filter_map(|reader| {
         let taken = memory.taken(way, *reader);

@@ -8,78 +8,79 @@ use crate::event::{Event, Kind};
 use crate::job::Job;
 use crate::layout::NOT_NAMED;
 
-/// One call of a collective.
+/// A call of a collective.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Names the ranks of its communicator.
+    /// The name of the group of the communicator's ranks.
     pub group: u64,
-    /// Which of the communicators of these ranks.
+    /// The number of the communicator among those of these ranks.
     pub ordinal: u32,
     /// Ranks of the communicator.
     pub size: u32,
-    /// The call's number there, from 1.
+    /// The call's number on the communicator, from 1.
     pub number: u32,
-    /// Which, as a number.
+    /// The collective's number.
     pub collective: u8,
-    /// Of a message, or of a rank's block.
+    /// The bytes of a message, or of a rank's block.
     pub bytes: u64,
     /// A rank of the communicator.
     pub root: u32,
-    /// The times of its parts may be held against each other: their clocks were compared, or are one.
+    /// True if the times of the call's parts may be held against each other: their clocks were
+    /// compared, or are one.
     pub has_one_clock: bool,
-    /// By rank of the communicator; those whose call is known.
+    /// The ranks whose call is known, by rank of the communicator.
     pub parts: Vec<Part>,
 }
 
 /// A call on one rank. Times are in nanoseconds since the job's beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// In the communicator.
+    /// The rank in the communicator.
     pub rank: u32,
-    /// The index of its trace.
+    /// The index of the rank's trace.
     pub trace: u32,
-    /// When the program called.
+    /// The time at which the program called.
     pub called_ns: i64,
-    /// When it was settled who serves the call.
+    /// The time at which it was settled who serves the call.
     pub chosen_ns: Option<i64>,
-    /// When it returned; `None`: not before the end of the trace.
+    /// The time at which the call returned; `None`: not before the end of the trace.
     pub returned_ns: Option<i64>,
-    /// Who served, as an index into the job's names.
+    /// The choice that served the call, as an index into the job's names.
     pub choice: u16,
-    /// Why.
+    /// The reason for the choice, as an index into the job's names.
     pub reason: u16,
-    /// It returned an error.
+    /// True if the call returned an error.
     pub has_failed: bool,
-    /// How long it waited in the call, as far as polycast knows.
+    /// The time that the rank waited in the call, as far as polycast knows.
     pub waited_ns: u64,
     /// The longer waits: since when, and how long.
     pub waits: Vec<(i64, u64)>,
-    /// What a leader of a node saw of multicast.
+    /// The datagrams that a leader of a node saw of the broadcast.
     pub datagrams: Option<Box<Datagrams>>,
 }
 
 /// The datagrams of a broadcast on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagrams {
-    /// When the first and the last one came or went.
+    /// The time at which the first datagram came or went.
     pub first_ns: Option<i64>,
-    /// See `first_ns`.
+    /// The time at which the last datagram came or went.
     pub last_ns: Option<i64>,
     /// Datagrams that came.
     pub received: u64,
-    /// Those that brought something new.
+    /// Datagrams that brought something new.
     pub useful: u32,
-    /// Those that went.
+    /// Datagrams that went.
     pub sent: u32,
     /// Fragments that were sent again to this node.
     pub repaired: u64,
     /// Fragments that the parity restored.
     pub restored: u32,
-    /// Requests that it made.
+    /// The number of requests that the node made.
     pub requests: u32,
 }
 
-/// All calls, by when the first rank called.
+/// Returns all calls, by when the first rank called.
 pub fn calls(job: &Job) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut places: HashMap<(u64, u32, u32), usize> = HashMap::new();
@@ -155,12 +156,13 @@ fn add(part: &mut Part, event: &Event, at_ns: i64, name: impl Fn(u32) -> u16) {
 }
 
 impl Call {
-    /// All ranks are known, and all have returned.
+    /// True if all ranks are known, and all have returned.
     pub fn is_whole(&self) -> bool {
         self.parts.len() == self.size as usize && self.parts.iter().all(|part| part.returned_ns.is_some())
     }
 
-    /// Who served it, where the ranks that are known say so alike; otherwise the first one's.
+    /// Returns the choice that served the call: that of the first known rank, which is that of all
+    /// if they agree.
     pub fn choice(&self) -> u16 {
         self.parts.first().map_or(0, |part| part.choice)
     }

@@ -8,32 +8,34 @@ use crate::layout::{
     MAX_COMMUNICATORS, MAX_NAMES, NAME_WORDS, VERSION, at, text_of,
 };
 
-/// What a rank has recorded.
+/// The record of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// In MPI_COMM_WORLD.
+    /// The rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Of MPI_COMM_WORLD.
+    /// The size of MPI_COMM_WORLD.
     pub ranks: u32,
     /// Tells jobs apart; 0 where the ranks did not all record.
     pub job: u64,
-    /// The same on ranks with one clock.
+    /// The number of the clock, which is equal on ranks with one clock.
     pub clock: u64,
-    /// Its number in the system.
+    /// The process's number in the system.
     pub process: u64,
-    /// When recording began and ended, on the rank's own clock, in nanoseconds.
+    /// The time at which recording began, on the rank's own clock, in nanoseconds.
     pub began_ns: u64,
-    /// See `began_ns`.
+    /// The time at which recording ended, on the rank's own clock, in nanoseconds.
     pub ended_ns: u64,
-    /// When it began, in nanoseconds since 1970.
+    /// The time at which recording began, in nanoseconds since 1970.
     pub began_1970_ns: u64,
-    /// How it ended.
+    /// The reason why the file was written.
     pub ending: Ending,
-    /// Events that there were; the first of them are not in the file where it has fewer.
+    /// The number of events that were recorded; where the file has fewer, the first ones are not in
+    /// it.
     pub recorded: u64,
-    /// Communicators that there were.
+    /// The number of communicators that the rank met.
     pub met: u64,
-    /// How far rank 0's clock was ahead when recording began and ended; on one rank of those that have a clock together.
+    /// The comparisons with rank 0's clock when recording began and ended; made by one rank of
+    /// those that have a clock together.
     pub clocks: [Option<Clock>; 2],
     /// The host.
     pub host: String,
@@ -45,47 +47,47 @@ pub struct Trace {
     pub mpi: String,
     /// The program with its arguments, which may be cut; empty where they are not known.
     pub command: String,
-    /// What events name by their index.
+    /// The names that events refer to by their index.
     pub names: Vec<String>,
-    /// The same.
+    /// The communicators that events refer to by their index.
     pub communicators: Vec<Communicator>,
-    /// In the order in which they were recorded.
+    /// The events in the order in which they were recorded.
     pub events: Vec<Event>,
 }
 
 /// A communicator as one of its ranks sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Communicator {
-    /// Names its ranks in MPI_COMM_WORLD.
+    /// The name of the group of its ranks in MPI_COMM_WORLD.
     pub group: u64,
-    /// The how manieth of these ranks, from 0.
+    /// The number of the communicator among those of these ranks, from 0.
     pub ordinal: u32,
     /// Ranks.
     pub size: u32,
-    /// This one.
+    /// The recording rank's number in the communicator.
     pub rank: u32,
-    /// The rank in MPI_COMM_WORLD of its first.
+    /// The rank in MPI_COMM_WORLD of the communicator's rank 0.
     pub first_world_rank: u32,
 }
 
-/// What is wrong with a file.
+/// The defect of a file.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It begins differently.
+    /// The file does not begin as a trace does.
     #[error("no trace of polycast")]
     Foreign,
-    /// It has another version.
+    /// The file has another version.
     #[error("a trace of version {0}, expected version {VERSION}: read it with the polycast that wrote it")]
     Version(u64),
-    /// Its end is missing, or there is more.
+    /// The file's end is missing, or there is more behind it.
     #[error("{found} bytes, expected {expected}: it was cut off, or is still being written")]
     Length {
-        /// Bytes that there are.
+        /// The bytes of the file.
         found: usize,
-        /// What its header says.
+        /// The bytes that the header says.
         expected: u64,
     },
-    /// Its bytes are not those that were written.
+    /// The file's bytes are not those that were written.
     #[error("damaged: its checksum is wrong")]
     Checksum,
     /// A value that no rank writes.
@@ -133,7 +135,7 @@ pub fn decode(bytes: &[u8]) -> Result<Trace, DecodeError> {
     read(content, names as usize, communicators as usize)
 }
 
-/// Of as many words as its tables say.
+/// Decodes a trace with as many names and communicators as given, for which there are enough words.
 fn read(words: &[u64], names: usize, communicators: usize) -> Result<Trace, DecodeError> {
     let narrow = |index: usize, what| u32::try_from(words[index]).map_err(|_| DecodeError::Value(what));
     let (rank, ranks) = (narrow(at::RANK, "its rank")?, narrow(at::RANKS, "its number of ranks")?);

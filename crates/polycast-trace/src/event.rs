@@ -1,33 +1,35 @@
 //! What happened on a rank at some time.
 
-/// One event. What its numbers are depends on its kind.
+/// An event of a rank. The meaning of its numbers depends on its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// On the rank's own clock, in nanoseconds.
+    /// The time on the rank's own clock, in nanoseconds.
     pub at_ns: u64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: Kind,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub detail: u8,
-    /// Where, as an index into the file's communicators; [`crate::NOT_NAMED`] where there is none.
+    /// The communicator, as an index into the file's list; [`crate::NOT_NAMED`] where there is
+    /// none.
     pub communicator: u16,
-    /// In which call on that communicator, from 1; 0 where there is none.
+    /// The number of the call on that communicator, from 1; 0 where there is none.
     pub call: u32,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub a: u64,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub b: u32,
-    /// See [`Kind`].
+    /// A number whose meaning [`Kind`] says.
     pub c: u32,
 }
 
-/// What happened, and what the numbers of the event then are.
+/// The kind of an event, with the meaning of the event's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// The program called. `detail`: the collective; `a`: bytes of a message, or of a rank's block; `b`: the root.
     Call = 1,
-    /// It was settled who serves the call. `detail`: the collective; `b`, `c`: the names of the choice and of the reason.
+    /// The choice for the call was settled. `detail`: the collective; `b`, `c`: the names of the
+    /// choice and of the reason.
     Chosen = 2,
     /// The call returned. `detail`: 0, or 1 after an error; `a`: nanoseconds that the rank waited in it, as far as it is known; `b`: how often.
     Return = 3,
@@ -35,15 +37,17 @@ pub enum Kind {
     Wait = 4,
     /// The first datagram of a broadcast came (`detail` 0) or went (1).
     FirstDatagram = 5,
-    /// The last one, the same.
+    /// The last datagram of a broadcast came (`detail` 0) or went (1).
     LastDatagram = 6,
-    /// All of them: `a` came, `b` of those brought something new, `c` went.
+    /// The datagrams of a broadcast: `a` came, `b` of those brought something new, `c` went.
     Datagrams = 7,
-    /// What was lost: `a` fragments were sent again to this node, `b` were restored from the parity, `c` requests were made.
+    /// The losses: `a` fragments were sent again to this node, `b` were restored from the parity,
+    /// `c` requests were made.
     Repairs = 8,
     /// A call went to the MPI although no communicator was asked. `detail`: the collective; `a`: bytes; `b`: the name of the reason.
     Left = 9,
-    /// A call went to the MPI because nobody serves such. `a`: bytes; `b`: the name of the function.
+    /// A call went to the MPI because polycast does not serve its function. `a`: bytes; `b`: the
+    /// name of the function.
     Unserved = 10,
 }
 
@@ -70,7 +74,7 @@ impl Kind {
 pub const EVENT_WORDS: usize = 4;
 
 impl Event {
-    /// As it stands in memory and in files.
+    /// Returns the event as words, as memory and files have it.
     #[inline]
     pub fn words(&self) -> [u64; EVENT_WORDS] {
         let Event { at_ns, kind, detail, communicator, call, a, b, c } = *self;
@@ -78,7 +82,7 @@ impl Event {
         [at_ns, kind as u64 | u64::from(detail) << 8 | where_, a, u64::from(b) | u64::from(c) << 32]
     }
 
-    /// `None`: there is no such kind.
+    /// Reads an event from words; `None` if there is no such kind.
     pub fn from_words([at_ns, head, a, bc]: [u64; EVENT_WORDS]) -> Option<Event> {
         Some(Event {
             at_ns,

@@ -7,24 +7,24 @@ use thiserror::Error;
 use crate::decode::Trace;
 use crate::layout::{Clock, NOT_NAMED};
 
-/// What the ranks of one job have recorded.
+/// The traces of the ranks of one job, brought together.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// By their rank in MPI_COMM_WORLD.
+    /// The traces by their rank in MPI_COMM_WORLD.
     pub traces: Vec<Trace>,
-    /// Ranks that there were.
+    /// The number of ranks of the job.
     pub ranks: u32,
-    /// Those of which nothing is known.
+    /// The ranks without a trace.
     pub missing: Vec<u32>,
     /// Ranks whose clock was never compared with that of the others: their times are not to be held against those.
     pub without_clock: Vec<u32>,
-    /// How wrong a time may be that is held against another rank's, in nanoseconds.
+    /// The largest error when times of two ranks are compared, in nanoseconds.
     pub clock_error_ns: u64,
-    /// From the first beginning to the last end, in nanoseconds.
+    /// The time from the first beginning to the last end, in nanoseconds.
     pub length_ns: u64,
-    /// All names of all ranks.
+    /// The names of all ranks, each once.
     pub names: Vec<String>,
-    /// Of each trace, where its names are in `names`.
+    /// The index in `names` of each trace's names.
     of_names: Vec<Vec<u16>>,
     lines: Vec<Line>,
     origin_ns: i64,
@@ -33,10 +33,10 @@ pub struct Job {
 /// Ranks that are looked for.
 const MAX_RANKS: u32 = 1 << 20;
 
-/// No job can be made of these.
+/// The reason why no job can be made of the traces.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum JobError {
-    /// There is none.
+    /// No trace was given.
     #[error("no trace that can be read")]
     Nothing,
     /// Ranks of several jobs: of each its number and its ranks.
@@ -52,7 +52,8 @@ fn of_jobs(jobs: &[(u64, usize)]) -> String {
     jobs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// How far rank 0's clock is ahead at a time of another clock: a straight line through two comparisons.
+/// A line that says how far rank 0's clock is ahead at a time of another clock: straight through
+/// two comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     at_ns: u64,
@@ -84,7 +85,7 @@ impl Line {
 }
 
 impl Job {
-    /// Of one job's ranks, in any order.
+    /// Makes a job of the traces of its ranks, in any order.
     pub fn new(mut traces: Vec<Trace>) -> Result<Job, JobError> {
         let mut jobs: BTreeMap<u64, usize> = BTreeMap::new();
         traces.iter().for_each(|trace| *jobs.entry(trace.job).or_default() += 1);
@@ -137,12 +138,12 @@ impl Job {
         })
     }
 
-    /// When that was, in nanoseconds from the job's beginning, of a time of the trace with this index.
+    /// Converts a time of the trace with this index to nanoseconds from the job's beginning.
     pub fn common_ns(&self, trace: usize, local_ns: u64) -> i64 {
         self.lines[trace].common_ns(local_ns).saturating_sub(self.origin_ns)
     }
 
-    /// Whether times of the traces with these indices may be held against each other.
+    /// True if times of the traces with these indices may be held against each other.
     pub(crate) fn have_one_clock(&self, mut traces: impl Iterator<Item = usize>) -> bool {
         let own_clock = |trace: usize| {
             let trace = &self.traces[trace];
@@ -153,13 +154,14 @@ impl Job {
         traces.all(|trace| own_clock(trace) == first)
     }
 
-    /// What the trace with this index calls so, as an index into `names`; 0, an empty name, is for what is not named.
+    /// Converts the index of a name in the trace with this index to one into `names`; 0, an empty
+    /// name, is for what is not named.
     pub fn name(&self, trace: usize, index: u32) -> u16 {
         self.of_names[trace].get(index as usize).copied().unwrap_or(0)
     }
 }
 
-/// Of each clock: its line, and how wrong it may be.
+/// Returns for each clock its line, and the line's largest error in nanoseconds.
 fn lines(traces: &[Trace]) -> BTreeMap<u64, (Line, u64)> {
     let mut lines = BTreeMap::new();
     for trace in traces {

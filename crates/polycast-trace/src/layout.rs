@@ -1,9 +1,9 @@
 //! Where what stands in a file: words of 64 bits, the lowest byte first. docs/trace.md is the description.
 
-/// Of the format. A reader refuses any other.
+/// The version of the format. A reader refuses any other.
 pub const VERSION: u64 = 1;
 
-/// The index of what has no place in a table: the table was full.
+/// The index of a name or communicator that has no place in its table, because the table was full.
 pub const NOT_NAMED: u16 = u16::MAX;
 
 /// The first word of a file, and the last: `pcast-tr`, `tr-end\0\0`.
@@ -17,7 +17,7 @@ pub const END_WORDS: usize = 2;
 pub const NAME_WORDS: usize = 16;
 pub const COMMUNICATOR_WORDS: usize = 4;
 
-/// Names and communicators that a rank tells of: the first ones.
+/// The most names and communicators in a rank's file: the first ones.
 pub const MAX_NAMES: usize = 512;
 pub const MAX_COMMUNICATORS: usize = 1024;
 
@@ -57,14 +57,14 @@ pub mod at {
     pub const COMMAND_WORDS: usize = 16;
 }
 
-/// How a rank came to write its file.
+/// The reason why a rank wrote its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The program called `MPI_Finalize`.
     Finalized = 1,
     /// The process ended without that.
     Exited = 2,
-    /// It got SIGTERM.
+    /// The process got SIGTERM.
     Terminated = 3,
 }
 
@@ -74,14 +74,15 @@ impl Ending {
     }
 }
 
-/// When the own clock showed `local_ns`, that of rank 0 was `offset_ns` ahead, with an error of `error_ns` at most.
+/// A comparison of clocks: when the own clock showed `local_ns`, that of rank 0 was `offset_ns`
+/// ahead, with an error of `error_ns` at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// CLOCK_MONOTONIC of the rank, in nanoseconds; never 0.
     pub local_ns: u64,
-    /// What is to be added to get rank 0's.
+    /// The nanoseconds to add to get rank 0's time.
     pub offset_ns: i64,
-    /// Half of the fastest exchange.
+    /// The largest error in nanoseconds: half of the fastest exchange.
     pub error_ns: u64,
 }
 
@@ -110,10 +111,10 @@ impl Checksum {
     }
 }
 
-/// What stands in the place of the rest of a text.
+/// The mark in the place of the rest of a text.
 const CUT: &str = "…";
 
-/// A text in as many words. One that is longer is cut, which it shows, and not within a character.
+/// Writes a text into `N` words. A longer text is cut, with a mark, and not within a character.
 pub fn text_words<const N: usize>(text: &str) -> [u64; N] {
     let is_cut = text.len() > N * 8;
     let most = if is_cut { N * 8 - CUT.len() } else { text.len() };
@@ -126,7 +127,7 @@ pub fn text_words<const N: usize>(text: &str) -> [u64; N] {
     words
 }
 
-/// The text again, as far as it is one.
+/// Returns the text in such words, as far as they hold one.
 pub fn text_of(words: &[u64]) -> String {
     let bytes: Vec<u8> =
         words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();

@@ -13,30 +13,31 @@ use crate::has_root;
 /// The three phases of a broadcast, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phases {
-    /// From the first call to the root's.
+    /// The time from the first call to the root's.
     pub startup_ns: u64,
-    /// From the root's call to the last one.
+    /// The time from the root's call to the last one.
     pub intermediate_ns: u64,
-    /// From the last call to the last return.
+    /// The time from the last call to the last return.
     pub final_ns: u64,
 }
 
-/// When ranks come and go, in nanoseconds.
+/// The times between the ranks' calls and returns, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// From the first call to the last one.
+    /// The time from the first call to the last one.
     pub in_ns: u64,
-    /// From the first return to the last one.
+    /// The time from the first return to the last one.
     pub out_ns: u64,
-    /// From the last call to the last return.
+    /// The time from the last call to the last return.
     pub after_last_ns: u64,
-    /// Who called last: a rank of the communicator.
+    /// The rank of the communicator that called last.
     pub last: u32,
-    /// Who called first.
+    /// The rank of the communicator that called first.
     pub first: u32,
 }
 
-/// `None` where not all ranks are known, or their times are not to be held against each other.
+/// Returns the skew of a call; `None` where not all ranks are known, or their times are not to be
+/// held against each other.
 pub fn skew(call: &Call) -> Option<Skew> {
     if !call.is_whole() || !call.has_one_clock {
         return None;
@@ -54,7 +55,7 @@ pub fn skew(call: &Call) -> Option<Skew> {
     })
 }
 
-/// Of a call with a root whose ranks are all known.
+/// Returns the phases of a call with a root whose ranks are all known; `None` of other calls.
 pub fn phases(call: &Call) -> Option<Phases> {
     let Skew { in_ns, after_last_ns, .. } = skew(call).filter(|_| has_root(call.collective))?;
     let root = call.parts.iter().find(|part| part.rank == call.root)?.called_ns;

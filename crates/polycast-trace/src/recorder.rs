@@ -15,28 +15,28 @@ use crate::layout::{
     MAX_NAMES, NAME_WORDS, NOT_NAMED, VERSION, at, text_words,
 };
 
-/// Events that are kept: the last ones. 2 MiB.
+/// The number of events that are kept, the last ones. They take 2 MiB.
 pub const EVENTS: usize = 1 << 16;
 
 /// Words that are written at a time.
 const CHUNK_WORDS: usize = 512;
 
-/// Whose file it is.
+/// The identity of a rank, for the header of its file.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
-    /// In MPI_COMM_WORLD.
+    /// The rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Of MPI_COMM_WORLD.
+    /// The size of MPI_COMM_WORLD.
     pub ranks: u32,
-    /// The same on all ranks of a job, and on no other job's; 0: not known.
+    /// The job's number, equal on all its ranks and on no other job's; 0: not known.
     pub job: u64,
-    /// The same on ranks whose clock is one.
+    /// The clock's number, equal on ranks whose clock is one.
     pub clock: u64,
-    /// Its number in the system.
+    /// The process's number in the system.
     pub process: u32,
-    /// On CLOCK_MONOTONIC, in nanoseconds.
+    /// The time at which recording began, on CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
-    /// Then, in nanoseconds since 1970.
+    /// The time at which recording began, in nanoseconds since 1970.
     pub began_1970_ns: u64,
     /// The host's name.
     pub host: &'a str,
@@ -50,7 +50,7 @@ pub struct About<'a> {
     pub command: &'a str,
 }
 
-/// See the module.
+/// The recorder of a rank; see the module.
 pub struct Recorder {
     header: [AtomicU64; HEADER_WORDS],
     names: Box<[[AtomicU64; NAME_WORDS]]>,
@@ -72,13 +72,13 @@ fn store(place: &[AtomicU64], words: &[u64]) {
     }
 }
 
-/// A text at its words of the header.
+/// Writes a text to its words of the header.
 fn place<const N: usize>(words: &mut [u64; HEADER_WORDS], first: usize, text: &str) {
     words[first..][..N].copy_from_slice(&text_words::<N>(text));
 }
 
 impl Recorder {
-    /// With room for so many events, at least one.
+    /// A recorder with room for so many events, at least one.
     pub fn new(about: &About<'_>, events: usize) -> Recorder {
         let About { rank, ranks, job, clock, process, began_ns, began_1970_ns, .. } = *about;
         let recorder = Recorder {
@@ -105,13 +105,13 @@ impl Recorder {
         recorder
     }
 
-    /// The clocks were compared, when the job began or when it ends.
+    /// Records a comparison of clocks, made when the job began or when it ends.
     pub fn clock(&self, clock: Clock, is_at_end: bool) {
         let first = if is_at_end { at::LAST_CLOCK } else { at::FIRST_CLOCK };
         store(&self.header[first..], &Clock::words(Some(clock)));
     }
 
-    /// Something happened.
+    /// Records an event.
     #[inline]
     pub fn record(&self, event: Event) {
         // Relaxed: who reads the ring while others write may see parts of events (invariant 2).
@@ -122,7 +122,8 @@ impl Recorder {
         }
     }
 
-    /// The index of a name, which is one more if it was not there. To be called by one thread at a time.
+    /// Returns the index of a name, which is added if it was not there. To be called by one thread
+    /// at a time.
     pub fn name(&self, text: &str) -> u16 {
         let words = text_words::<NAME_WORDS>(text);
         let known = self.named.load(Ordering::Relaxed) as usize;
@@ -139,8 +140,9 @@ impl Recorder {
         known as u16
     }
 
-    /// One more communicator: whose ranks in MPI_COMM_WORLD `group` names, the how manieth of these it is (from 0), how many ranks it
-    /// has, and which this one is there. Gives its index. To be called by one thread at a time.
+    /// Adds a communicator and returns its index. Of its ranks `group` names those in
+    /// MPI_COMM_WORLD, `ordinal` counts communicators of these ranks from 0, `size` is their
+    /// number, and `rank` is this rank's number there. To be called by one thread at a time.
     pub fn communicator(&self, group: u64, ordinal: u32, size: u32, rank: u32, first_world_rank: u32) -> u16 {
         let met = self.met.load(Ordering::Relaxed);
         let Some(place) = self.communicators.get(met as usize) else {
@@ -154,8 +156,9 @@ impl Recorder {
         met as u16
     }
 
-    /// The file, part by part, as it is now: `sink` says whether it took a part. No memory is allocated and no lock taken, so a signal handler
-    /// may do it. Whether all was taken.
+    /// Writes the file, part by part, as it is now, to `sink`, which says whether it took a part;
+    /// true if all was taken. No memory is allocated and no lock taken, so a signal handler may
+    /// call this.
     pub fn write(&self, ending: Ending, ended_ns: u64, sink: impl FnMut(&[u8]) -> bool) -> bool {
         let recorded = self.recorded.load(Ordering::Relaxed);
         let capacity = self.events.len() as u64;

@@ -10,31 +10,32 @@ use polycast_core::units::{Nanos, ParseNanosError};
 
 use crate::arrival_file::check_heading;
 
-/// How ranks arrive at a call, against the common start.
+/// The arrival of ranks at a call, against the common start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Who comes late.
+    /// The ranks that come late.
     pub pattern: Pattern,
-    /// How late; `None`: as long as stock takes for this size, or 1 ms where stock is not measured.
+    /// The delay of late ranks; `None`: as long as stock takes for this size, or 1 ms where stock
+    /// is not measured.
     pub delay: Option<Duration>,
-    /// Where [`Pattern::Recorded`] stands.
+    /// The file of [`Pattern::Recorded`].
     pub file: Option<PathBuf>,
 }
 
-/// Who comes late.
+/// A pattern of arrival: which ranks come late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Nobody.
+    /// No rank is late.
     None,
-    /// Everybody but the root.
+    /// Every rank but the root is late.
     RootFirst,
     /// The root.
     RootLast,
-    /// One receiver, another one each time.
+    /// A receiver, another one each time, is late.
     OneLate,
-    /// Everybody by a random part of the delay.
+    /// Every rank is late by a random part of the delay.
     Random,
-    /// As in a job that was traced.
+    /// The ranks are as late as in a job that was traced.
     Recorded,
 }
 
@@ -78,7 +79,8 @@ impl FromStr for Arrival {
 }
 
 impl Arrival {
-    /// As a file says, which rank 0 of a job reads.
+    /// Makes the arrival of a recorded file, which rank 0 of a job reads; here only its heading is
+    /// checked.
     fn recorded(name: &str) -> Result<Arrival, String> {
         let error = |error: std::io::Error| format!("cannot read {name}: {error}");
         let file = fs::canonicalize(name).map_err(error)?;
@@ -88,12 +90,12 @@ impl Arrival {
     }
 }
 
-/// Who sends.
+/// The rank that is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// This rank, always.
+    /// A fixed rank.
     Rank(u32),
-    /// All ranks in turn.
+    /// Each rank in turn.
     Rotate,
 }
 

@@ -36,8 +36,8 @@ fn sentence(points: &[Point]) -> Option<String> {
     Some(format!("{name}: with {} {}", named(first), all.join(", ")))
 }
 
-/// How many times as fast `first` is, from the ends of both 95 % intervals, which hold together with 90 % at least: repetitions of two jobs
-/// are no neighbours.
+/// Returns the interval of how many times as fast `first` is, from the ends of both 95 % intervals,
+/// which hold together with 90 % at least: repetitions of two jobs are no neighbours.
 fn interval(first: &Point, other: &Point) -> Option<(f64, f64)> {
     let ends = |point: &Point| point.ci_low_us.zip(point.ci_high_us).filter(|(low, _)| *low > 0.0);
     let ((low, high), (other_low, other_high)) = ends(first).zip(ends(other))?;

@@ -67,7 +67,8 @@ pub fn of_times(points: &[Point], notes: Vec<String>) -> Result<String, PlotErro
     chart.to_svg()
 }
 
-/// What the points were measured with, for under the title: of the first line of a file of `bench --json`.
+/// Returns the notes under a chart's title: the tool, MPI, rate and day of the measurement, from
+/// the first line of a file of `bench --json`.
 pub fn notes(environment: &Value) -> Vec<String> {
     let text = |key: &str| environment[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     // An MPI says all about its build.

@@ -5,48 +5,49 @@ use std::mem::take;
 use super::figures::Measured;
 use crate::jobs::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
 
-/// What the measuring program says about the job before it measures.
+/// The measuring program's description of the job before it measures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// The library's name and version.
     pub mpi_version: String,
-    /// By rank.
+    /// The place of each rank, by rank.
     pub places: Vec<Place>,
     /// The common clock.
     pub clock: Option<Clock>,
-    /// More ranks than cores under one kernel.
+    /// True if there are more ranks than cores under one kernel.
     pub oversubscribed: bool,
-    /// How far apart ranks wake up, in ns, where receivers are to wait for the root.
+    /// The spread in ns with which ranks wake up, where receivers are to wait for the root.
     pub wake_up_ns: Option<u64>,
 }
 
 impl Header {
-    /// From whose call times run.
+    /// Returns the call that times run from: the root's where receivers wait for it, else the
+    /// first.
     pub fn time_from(&self) -> TimeFrom {
         if self.wake_up_ns.is_some() { TimeFrom::RootCall } else { TimeFrom::FirstCall }
     }
 }
 
-/// Something that can be reported now.
+/// An event that can be reported now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The header is complete.
     Ready,
     /// A block of this many repetitions of the present size is complete.
     Block(u64),
-    /// This size (its position in the plan) is done in this launch.
+    /// The size with this position in the plan is done in this launch.
     SizeDone(usize),
     /// A line that is not the measuring program's.
     Foreign,
 }
 
-/// Why lines cannot be put together.
+/// An error that lets no results be made of the lines.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The measuring program gave up.
     #[error("{0}")]
     Refused(String),
-    /// It is of another version.
+    /// The measuring program is of another version.
     #[error(
         "the measuring program writes format {0}, expected {FORMAT_VERSION}: build it again with `make doors`"
     )]
@@ -56,12 +57,12 @@ pub enum CollectError {
     Size(u64),
 }
 
-/// Everything that was measured so far.
+/// The measurements so far.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Of the last launch, and the communicator that is measured.
+    /// The header of the last launch, and of the communicator that is measured.
     pub header: Header,
-    /// By size, in the order of the plan.
+    /// The measurements by size, in the order of the plan.
     pub sizes: Vec<Measured>,
     current: usize,
     next: usize,
@@ -69,24 +70,24 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For these message sizes, of each communicator.
+    /// An empty collection for these message sizes, of each communicator.
     pub fn new(sizes: impl Iterator<Item = u64>) -> Collector {
         let sizes = sizes.map(|bytes| Measured { bytes, ..Measured::default() }).collect();
         Collector { sizes, ..Collector::default() }
     }
 
-    /// A job is started; its lines follow.
+    /// Begins a launch, whose lines follow.
     pub fn begin_launch(&mut self) {
         self.header = Header::default();
         (self.current, self.next, self.ended) = (0, 0, false);
     }
 
-    /// Whether the present job said that it is through.
+    /// True if the present job said that it is through.
     pub fn launch_is_complete(&self) -> bool {
         self.ended
     }
 
-    /// Takes in a line; an event when there is something to report.
+    /// Takes in a line; returns an event when there is something to report.
     pub fn line(&mut self, line: &str) -> Result<Option<Event>, CollectError> {
         match Record::parse(line) {
             None => return Ok(Some(Event::Foreign)),
@@ -130,7 +131,7 @@ impl Collector {
         Ok(None)
     }
 
-    /// Sizes come in the order of the plan, in which one may stand twice.
+    /// Begins a size. Sizes come in the order of the plan, in which a size may stand twice.
     fn begin_size(&mut self, bytes: u64) -> Result<(), CollectError> {
         match self.sizes.get_mut(self.next) {
             Some(size) if size.bytes == bytes => {
@@ -144,7 +145,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Anything but a time for every rank is none of our repetitions.
+    /// Adds a repetition, unless it lacks the time of a rank: then it is none of ours.
     fn add(&mut self, repetition: Repetition) {
         let ranks = self.header.places.len();
         let launch = self.sizes.get_mut(self.current).and_then(|size| size.launches.last_mut());

@@ -13,7 +13,7 @@ pub struct Kept {
     pub points: Vec<Point>,
 }
 
-/// Why a file is none.
+/// An error of a file that holds no lines of `polycast bench --json`.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: expected the JSON lines of `polycast bench --json FILE`: {problem}")]
 pub struct KeptError {
@@ -42,7 +42,8 @@ impl Kept {
     }
 }
 
-/// What must be the same for a difference in times to be one of what is compared, by its place in the environment.
+/// The values that must agree so that a difference in times is one of what is compared, by their
+/// place in the environment.
 const MUST_AGREE: [&str; 15] = [
     "/mpi",
     "/mpi_version",
@@ -61,10 +62,10 @@ const MUST_AGREE: [&str; 15] = [
     "/lab/block_multicast",
 ];
 
-/// Delays that follow what stock takes differ by no more than this part from one run to the next.
+/// The part by which delays that follow stock's time may differ from one run to the next.
 const DELAYS_DIFFER: f64 = 0.25;
 
-/// What is not alike in the surroundings, a line each.
+/// Lists the differences between the two environments, a line each.
 pub fn differences(before: &Kept, after: &Kept) -> Vec<String> {
     let of = |kept: &Kept, place: &str| kept.environment.pointer(place).cloned().unwrap_or(Value::Null);
     let different = MUST_AGREE.into_iter().filter_map(|place| {
@@ -81,18 +82,19 @@ pub fn differences(before: &Kept, after: &Kept) -> Vec<String> {
 /// A size and variant of both.
 #[derive(Clone, Debug)]
 pub struct Pair<'a> {
-    /// Of the first file.
+    /// The point of the first file.
     pub before: &'a Point,
-    /// Of the second.
+    /// The point of the second file.
     pub after: &'a Point,
     /// The second median over the first.
     pub ratio: Option<f64>,
-    /// Its interval, from the 95 % intervals of both medians, of which each may lie anywhere: both hold together with a
-    /// probability of 90 % at least.
+    /// The interval of the ratio, from the 95 % intervals of both medians, of which each may lie
+    /// anywhere: both hold together with a probability of 90 % at least.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Sizes and variants that both have, in the order of the first; and how many only one of them has.
+/// Returns the sizes and variants that both files have, in the order of the first, and how many
+/// only one file has.
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let is_sweep = is_sweep(&before.points) || is_sweep(&after.points);
     let are_several = are_of_several_mpis(&before.points) || are_of_several_mpis(&after.points);
@@ -114,7 +116,7 @@ pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     (pairs, single)
 }
 
-/// Whether several numbers of ranks were measured.
+/// True if several numbers of ranks were measured.
 pub fn is_sweep(points: &[Point]) -> bool {
     points.iter().any(|point| point.ranks != points[0].ranks)
 }
@@ -134,7 +136,7 @@ fn compare<'a>(before: &'a Point, after: &'a Point) -> Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// What the interval says.
+    /// Returns the verdict of the interval in words.
     pub fn verdict(&self) -> &'static str {
         match self.interval {
             None => "",

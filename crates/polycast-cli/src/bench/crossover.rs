@@ -24,7 +24,8 @@ pub fn sentences(points: &[Point]) -> Vec<String> {
     keys.into_iter().filter_map(sentence).collect()
 }
 
-/// Beyond its interval, for so many ranks and all more that were measured.
+/// Says from how many ranks on the variant is faster than the reference: there and with all more
+/// ranks that were measured the interval of the speedup lies above 1.
 fn words(own: &[&Point], reference: &str) -> String {
     let is_faster = |point: &&Point| point.speedup_ci_low.is_some_and(|low| low > 1.0);
     let wins = own.iter().rev().take_while(|point| is_faster(point)).count();

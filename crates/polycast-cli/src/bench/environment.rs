@@ -21,14 +21,15 @@ pub struct Environment {
     pub machine: Machine,
     /// `openmpi` or `mpich`.
     pub mpi: String,
-    /// What the library says about itself.
+    /// The MPI library's description of itself.
     pub mpi_version: String,
     /// The mpiexec.
     pub launcher: String,
-    /// Of several MPIs that are measured in turn, each with its version; the three before name all of them.
+    /// The MPIs if several are measured in turn, each with its version; the three fields before
+    /// name all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mpis: Vec<String>,
-    /// Whether polycast was preloaded; if not, only stock could be measured.
+    /// True if polycast was preloaded; if not, only stock could be measured.
     pub preloaded: bool,
     /// Ranks of the job.
     pub ranks: usize,
@@ -36,7 +37,7 @@ pub struct Environment {
     pub nodes: usize,
     /// The hosts with their ranks.
     pub hosts: Vec<Host>,
-    /// More ranks than cores under one kernel.
+    /// True if there are more ranks than cores under one kernel.
     pub oversubscribed: bool,
     /// The time limit for a size, per variant, over all launches.
     pub time_limit_s: f64,
@@ -44,23 +45,25 @@ pub struct Environment {
     pub launches: usize,
     /// The common clock.
     pub clock: Option<ClockReport>,
-    /// From whose call times run.
+    /// The call that times run from.
     pub time_from: TimeFrom,
-    /// Whether caches were emptied before each repetition.
+    /// True if caches were emptied before each repetition.
     pub cold: bool,
-    /// What is measured of a repetition of the present operation; each point says it itself.
+    /// The span that is measured of a repetition of the present operation; each point carries its
+    /// own.
     #[serde(skip)]
     pub span: Span,
     /// The present operation.
     #[serde(skip)]
     pub operation: Operation,
-    /// How far apart ranks wake up that are told the same time, where times run from the root's call.
+    /// The spread in µs with which ranks wake up that were given the same time, where times run
+    /// from the root's call.
     pub wake_up_spread_us: Option<f64>,
-    /// Which repetitions are late.
+    /// The definition of late repetitions, in words.
     pub tolerance: &'static str,
     /// The slowest link, where it is known.
     pub rate_bits_per_second: Option<u64>,
-    /// Why the links of a lab have that rate, where it was not given.
+    /// The reason for the rate of a lab's links, where it was not given.
     pub rate_choice: Option<String>,
     /// The emulated cluster, where there is one.
     pub lab: Option<serde_json::Value>,
@@ -69,11 +72,11 @@ pub struct Environment {
 /// A machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// Its name.
+    /// The machine's name.
     pub host: String,
-    /// Its kernel.
+    /// The version of the machine's kernel.
     pub kernel: String,
-    /// Its processor.
+    /// The model of the machine's processor.
     pub cpu: String,
     /// Cores that the tool may use.
     pub cores: usize,
@@ -82,15 +85,15 @@ pub struct Machine {
 /// A host of the job.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// The host's name.
     pub name: String,
-    /// Ranks on it.
+    /// The number of ranks on the host.
     pub ranks: usize,
-    /// Its online cores, which it may share with other hosts of a lab.
+    /// The online cores of the host, which it may share with other hosts of a lab.
     pub cores: u32,
 }
 
-/// How the clocks of the ranks were brought together.
+/// The common clock: how the clocks of the ranks were brought together, and how well.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClockReport {
     /// `shared`: all ranks read one clock. `two-level`: one rank per kernel was measured by ping-pongs. `pingpong`:
@@ -98,7 +101,7 @@ pub struct ClockReport {
     pub method: String,
     /// Clocks that were measured.
     pub clocks: u32,
-    /// Bound of the error at the beginning; points carry their own.
+    /// The bound of the error at the beginning, in µs; points carry their own.
     pub error_us: f64,
     /// The error seen between ranks whose clocks are one in truth.
     pub observed_error_us: f64,
@@ -136,7 +139,7 @@ pub fn tolerance_rule(oversubscribed: bool, from: TimeFrom) -> &'static str {
 }
 
 impl Machine {
-    /// This machine. What cannot be read is empty.
+    /// Describes this machine. A value that cannot be read is empty.
     pub fn here() -> Machine {
         let uname = nix::sys::utsname::uname().ok();
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();

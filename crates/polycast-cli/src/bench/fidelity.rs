@@ -9,20 +9,21 @@ use serde_json::{Value, json};
 use super::figures::wire_us;
 use super::point::Point;
 
-/// What is known about the place of a measurement.
+/// The description and calibration of the place of a measurement, if it is a lab.
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
     description: Option<Value>,
     calibration: Option<Calibration>,
 }
 
-/// Larger transfers are as believable as this one: they only repeat its middle.
+/// The longest transfer to calibrate with. Larger ones are as believable, for they only repeat its
+/// middle.
 const LONGEST_TRANSFER: Duration = Duration::from_millis(300);
 
 /// Transfers of each size; the median counts.
 const TRANSFERS: usize = 5;
 
-/// How long all links are loaded at once.
+/// The time for which all links are loaded at once.
 const LOAD_TIME: Duration = Duration::from_secs(1);
 
 impl Fidelity {
@@ -48,12 +49,12 @@ impl Fidelity {
         Ok(Fidelity { description: Some(description), calibration })
     }
 
-    /// The lab, for the report; `None` without one.
+    /// Returns the lab's description, for the report; `None` without a lab.
     pub fn description(&self) -> Option<&Value> {
         self.description.as_ref()
     }
 
-    /// Whether the lab can show what a point says; no remark without a calibration.
+    /// Marks in the point whether the lab can show its time; changes nothing without a calibration.
     pub fn judge(&self, point: &mut Point) {
         if let Some(calibration) = &self.calibration {
             point.doubt = doubt(calibration, point.bytes, point.ratio_to_wire);
@@ -74,11 +75,12 @@ fn options(plan: &Plan, sizes: &[Bytes]) -> CalibrationOptions {
     CalibrationOptions { sizes, repetitions: TRANSFERS, load_time: LOAD_TIME }
 }
 
-/// A broadcast that takes no more of its time on the wire was not held up by the machine, whatever it carries at most.
+/// The multiple of its time on the wire up to which a broadcast was not held up by the machine,
+/// however much the machine carries at most.
 const NEAR_THE_WIRE: f64 = 1.15;
 
-/// Why a broadcast of `bytes` that took so many times its time on the wire is not to be believed in a lab with this
-/// calibration.
+/// Returns the reason why a broadcast of `bytes` that took so many times its time on the wire is
+/// not to be believed in a lab with this calibration; `None` if it may be.
 fn doubt(calibration: &Calibration, bytes: u64, ratio_to_wire: Option<f64>) -> Option<String> {
     let transfers = &calibration.transfers;
     let nearest = transfers.iter().rfind(|transfer| transfer.bytes <= bytes).or_else(|| transfers.first());

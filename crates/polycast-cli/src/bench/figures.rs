@@ -13,11 +13,11 @@ use super::variant::Variant;
 use super::withheld;
 use crate::jobs::record::{Repetition, Span, TimeFrom, Verdict};
 
-/// What the figures of one size have in common.
+/// The facts that the figures of one size have in common.
 pub struct Context<'a> {
     /// The operation.
     pub operation: Operation,
-    /// By position, as repetitions name them.
+    /// The variants by position, as repetitions name them.
     pub variants: &'a [Variant],
     /// The host of each rank, numbered from 0.
     pub host_of: &'a [usize],
@@ -27,30 +27,31 @@ pub struct Context<'a> {
     pub arrival: &'a str,
     /// The rate of the slowest link, in bits per second; without one there is no wire to compare with.
     pub rate_bits_per_second: Option<u64>,
-    /// What is measured of a repetition.
+    /// The span that is measured of a repetition.
     pub span: Span,
-    /// For each variant of a size.
+    /// The time for each variant of a size.
     pub time_limit: Duration,
 }
 
-/// All that was measured of one size.
+/// The measurements of one size.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The message size.
     pub bytes: u64,
-    /// Among whom; of the last launch.
+    /// The ranks and their clock, in the last launch.
     pub header: Header,
-    /// By launch.
+    /// The repetitions by launch.
     pub launches: Vec<Vec<Repetition>>,
-    /// Launches that measured it to the end.
+    /// The launches that measured this size to the end.
     pub complete_launches: usize,
     /// The delay of the arrival pattern in ns; of the last launch.
     pub delay_ns: u64,
-    /// How long before the root receivers were to call, in ns; of the last launch.
+    /// The time in ns by which receivers were to call before the root, in the last launch.
     pub advance_ns: u64,
-    /// What polycast served by, by variant; of the last launch.
+    /// The choices by which polycast served, by variant, in the last launch.
     pub choices: BTreeMap<usize, String>,
-    /// How late a rank could be and still count, in ns, by variant; of the last launch.
+    /// The latest, in ns, that a rank could call so that the repetition still counts, by variant,
+    /// in the last launch.
     pub tolerance_ns: Vec<u64>,
     /// The bound of the common clock's error, in ns.
     pub clock_error_ns: u64,
@@ -65,8 +66,9 @@ fn hosts(host_of: &[usize]) -> usize {
     host_of.iter().max().map_or(0, |last| last + 1)
 }
 
-/// What the busiest link must carry; where the root rotates, of the repetition that needs least. Who gives a rate for the ranks of one host
-/// says that there are links between them.
+/// Returns the bytes that the busiest link must carry; where the root rotates, those of the
+/// repetition that needs least. A rate that is given for the ranks of one host says that there are
+/// links between them.
 fn wire_bytes(context: &Context, bytes: u64) -> u64 {
     let is_linked = hosts(context.host_of) == 1 && context.rate_bits_per_second.is_some();
     let host_of = if is_linked { (0..context.host_of.len()).collect() } else { context.host_of.to_vec() };
@@ -193,11 +195,11 @@ fn high(estimate: Option<Estimate>) -> Option<f64> {
     estimate?.interval.map(|(_, high)| high)
 }
 
-/// Below this number there is no interval.
+/// The fewest repetitions that give an interval.
 pub const FEWEST: usize = 6;
 
-/// Those that nobody entered too late; where they are too few for an interval, all that are complete, so that a busy
-/// machine has figures, too, with a remark.
+/// Selects the repetitions that no rank entered too late; where they are too few for an interval,
+/// all that are complete, so that a busy machine has figures, too, with a remark.
 fn that_count<'a>(all: &[&'a Repetition]) -> Vec<&'a Repetition> {
     let on_time: Vec<_> = all.iter().filter(|repetition| repetition.counts()).copied().collect();
     if on_time.len() >= FEWEST {
@@ -215,7 +217,8 @@ fn median_of(good: &[&Repetition], time_ns: impl Fn(&Repetition) -> Option<i64>)
     statistics::quantile(&statistics::sorted(times), 0.5)
 }
 
-/// When a rank returned. Where roots rotate, a rank counts as a receiver only.
+/// Returns the median time at which a rank returned, in µs. Where roots rotate, a rank counts as a
+/// receiver only.
 fn rank_median_us(good: &[&Repetition], rank: usize, from: TimeFrom) -> Option<f64> {
     let rotates = good.iter().any(|repetition| repetition.root != good[0].root);
     median_of(good, |repetition| {
@@ -229,7 +232,8 @@ fn rank_mean_us(good: &[&Repetition], rank: usize) -> f64 {
     us(total) / good.len().max(1) as f64
 }
 
-/// The slowest over the fastest receiver: all ranks, but for the root where there is one.
+/// Returns the slowest over the fastest receiver: of all ranks, but for the root where there is
+/// one.
 fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>], has_root: bool) -> Option<f64> {
     let first_root = good.first()?.root;
     let rotates = good.iter().any(|repetition| repetition.root != first_root);
@@ -240,8 +244,8 @@ fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>], has_root: bool
     medians.iter().copied().reduce(f64::max).map(|slowest| slowest / fastest)
 }
 
-/// Completions of two variants in the same cycle of the same launch. As of a single variant, late ones are taken where
-/// there are too few pairs without.
+/// Pairs the completions of two variants in the same cycle of the same launch. As with a single
+/// variant, late repetitions are taken where there are too few pairs without.
 fn pairs(measured: &Measured, reference: usize, other: usize, span: Span) -> Vec<(f64, f64)> {
     let on_time = pairs_of(measured, reference, other, span, Repetition::counts);
     if on_time.len() >= FEWEST {

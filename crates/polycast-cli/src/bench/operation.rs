@@ -30,21 +30,21 @@ pub enum Operation {
 
 use Operation::{Allgather, Allgatherv, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, Scatter};
 
-/// No list of operations.
+/// An error in a list of operations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationsError {
-    /// One of them is none.
+    /// A word in the list is no collective.
     #[error(
         "unknown collective {0:?}, expected all or a list of bcast, scatter, gather, allgather, allgatherv, alltoall, barrier, reduce, allreduce"
     )]
     Unknown(String),
-    /// The same one twice.
+    /// A collective is in the list twice.
     #[error("{0} is listed twice")]
     Twice(Operation),
 }
 
 impl Operation {
-    /// All of them.
+    /// The operations that can be measured.
     pub const ALL: [Operation; 9] =
         [Bcast, Scatter, Gather, Allgather, Allgatherv, Alltoall, Barrier, Reduce, Allreduce];
 
@@ -65,7 +65,7 @@ impl Operation {
         Ok(list)
     }
 
-    /// As in the function's name, in lower case.
+    /// Returns the name as in the MPI function, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Allgatherv => "allgatherv",
@@ -73,12 +73,12 @@ impl Operation {
         }
     }
 
-    /// Whether its root has what all others wait for.
+    /// True if the operation has a root whose data all others wait for.
     pub fn has_source(self) -> bool {
         matches!(self, Bcast | Scatter)
     }
 
-    /// Whose algorithms serve it.
+    /// Returns the collective whose algorithms serve the operation.
     pub fn collective(self) -> Collective {
         match self {
             Bcast => Collective::Broadcast,
@@ -92,7 +92,8 @@ impl Operation {
         }
     }
 
-    /// The one that these algorithms serve; of two, that whose blocks are equal.
+    /// Returns the operation that this collective's algorithms serve; of two operations, the one
+    /// with blocks of equal size.
     pub fn of(collective: Collective) -> Operation {
         match collective {
             Collective::Broadcast => Bcast,
@@ -106,7 +107,7 @@ impl Operation {
         }
     }
 
-    /// The variable that says what serves it.
+    /// Returns the name of the variable that says what serves the operation.
     pub fn variable(self) -> String {
         format!("POLYCAST_{}", self.collective().name().to_ascii_uppercase())
     }
@@ -116,7 +117,7 @@ impl Operation {
         format!("MPI_{}", capitalised(self.name()))
     }
 
-    /// Whether only the root ends with data: then its return ends the time.
+    /// True if only the root ends with data: then the root's return ends the time.
     pub fn ends_at_root(self) -> bool {
         matches!(self, Gather | Reduce)
     }
@@ -143,7 +144,8 @@ impl Operation {
         }
     }
 
-    /// What the busiest link between hosts must carry in one direction, in bytes, whatever the algorithm: a lower bound.
+    /// Returns a lower bound of the bytes that the busiest link between hosts must carry in one
+    /// direction, whatever the algorithm.
     ///
     /// `host_of` has the host of each rank, numbered from 0, each with one link that carries both directions at once. What has to enter or leave
     /// a host goes over its link. An allreduce of B bytes on n hosts needs n - 1 receptions to combine each element and n - 1 to bring the result
@@ -173,7 +175,7 @@ impl Operation {
     }
 }
 
-/// With a capital first letter.
+/// Returns a name with a capital first letter.
 pub fn capitalised(name: &str) -> String {
     name.get(..1).map_or(String::new(), str::to_ascii_uppercase) + name.get(1..).unwrap_or_default()
 }

@@ -41,7 +41,7 @@ impl Method {
     }
 }
 
-/// What is to be measured.
+/// The plan of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The operation.
@@ -50,17 +50,17 @@ pub struct Plan {
     pub sizes: Vec<Bytes>,
     /// Communicators of the first so many ranks, one after the other; none: all ranks of the job.
     pub rank_counts: Vec<usize>,
-    /// Alternated repetition by repetition.
+    /// The variants, alternated repetition by repetition.
     pub variants: Vec<Variant>,
-    /// For each size and variant, over all launches.
+    /// The time for each size and variant, over all launches.
     pub time: Duration,
     /// Jobs that are started.
     pub launches: u32,
-    /// When ranks call.
+    /// The times at which ranks call.
     pub arrival: Arrival,
-    /// Who sends.
+    /// The root, or that it rotates.
     pub root: Root,
-    /// What a time is.
+    /// The method that defines a time.
     pub method: Method,
     /// Caches are emptied before each repetition.
     pub cold: bool,
@@ -70,22 +70,23 @@ pub struct Plan {
     pub corrupt: Option<u32>,
 }
 
-/// What is known about the network of a job.
+/// The facts known about the network of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The hosts' interface on it; without one the kernel's route to a multicast group decides.
+    /// The hosts' interface to this network; without one the kernel's route to a multicast group
+    /// decides.
     pub interface: Option<String>,
     /// The rate of the slowest link, in bits per second.
     pub rate_bits_per_second: Option<u64>,
 }
 
 impl Plan {
-    /// How many communicators are measured.
+    /// Returns the number of communicators that are measured.
     pub fn communicators(&self) -> usize {
         self.rank_counts.len().max(1)
     }
 
-    /// Whether polycast has to be there.
+    /// True if polycast must be preloaded.
     pub fn needs_polycast(&self) -> bool {
         self.variants.iter().any(|variant| variant.needs_polycast())
     }

@@ -11,11 +11,12 @@ use crate::jobs::record::{TimeFrom, TimeTo};
 pub struct Point {
     /// The operation.
     pub collective: String,
-    /// What was asked for.
+    /// The variant as the user asked for it.
     pub variant: String,
     /// The MPI and its version.
     pub mpi: String,
-    /// What polycast served it by, in the form of `POLYCAST_BCAST`; `None` where polycast was not there to tell.
+    /// The choice by which polycast served the variant, in the form of `POLYCAST_BCAST`; `None`
+    /// where polycast was not there to tell.
     pub algorithm: Option<String>,
     /// Ranks of the job.
     pub ranks: usize,
@@ -23,7 +24,8 @@ pub struct Point {
     pub nodes: usize,
     /// The size of the largest buffer of a rank.
     pub bytes: u64,
-    /// A rank's block of it, or that of a pair of ranks; rounded up to whole blocks or elements.
+    /// The block of a rank, or of a pair of ranks, in bytes; rounded up to whole blocks or
+    /// elements.
     pub block_bytes: u64,
     /// A rank, `rotate`, or `none`.
     pub root: String,
@@ -31,37 +33,38 @@ pub struct Point {
     pub arrival: String,
     /// The delay of the arrival pattern.
     pub delay_us: f64,
-    /// From whose call times run.
+    /// The call that times run from.
     pub time_from: TimeFrom,
-    /// Whose return ends them.
+    /// The return that ends times.
     pub time_to: TimeTo,
     /// Repetitions that the figures rest on.
     pub samples: usize,
-    /// Those of them that a rank entered too late: they count where there are too few others.
+    /// The repetitions that a rank entered too late: they count where there are too few others.
     pub late: usize,
     /// Repetitions that a rank entered too late and that do not count.
     pub dropped: usize,
-    /// Whether the variant delivers whatever the network does; blast does not.
+    /// True if the variant delivers whatever the network does; blast does not.
     pub reliable: bool,
     /// Repetitions that left a rank without data, of a variant that is not reliable.
     pub lost: usize,
-    /// Median of the completion: the return that ends it − the call that it runs from.
+    /// The median of the completion: the return that ends the time − the call that the time runs
+    /// from.
     pub median_us: Option<f64>,
     /// The 95 % interval of the median.
     pub ci_low_us: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the interval, in µs.
     pub ci_high_us: Option<f64>,
-    /// 90 % of the completions are not longer.
+    /// The 90th percentile of the completions.
     pub p90_us: Option<f64>,
-    /// 99 % of the completions are not longer.
+    /// The 99th percentile of the completions.
     pub p99_us: Option<f64>,
     /// The shortest completion.
     pub min_us: Option<f64>,
     /// The longest completion.
     pub max_us: Option<f64>,
-    /// What the busiest link must carry, whatever the algorithm.
+    /// The bytes that the busiest link must carry, whatever the algorithm.
     pub wire_bytes: u64,
-    /// The time that they need on the slowest link.
+    /// The time that `wire_bytes` need on the slowest link.
     pub wire_us: Option<f64>,
     /// Median over wire.
     pub ratio_to_wire: Option<f64>,
@@ -71,7 +74,8 @@ pub struct Point {
     pub ratio_to_blast: Option<f64>,
     /// The slowest over the fastest receiver, by the medians of their returns.
     pub skew_ratio: Option<f64>,
-    /// By rank: the median of its return since the common start, or the root's call; the root's own repetitions left out when it rotates.
+    /// The median return of each rank, by rank, since the common start or the root's call; the
+    /// root's own repetitions are left out when it rotates.
     pub per_rank_median_us: Vec<Option<f64>>,
     /// Median of the time that the root spent in the call.
     pub root_occupied_median_us: Option<f64>,
@@ -79,17 +83,20 @@ pub struct Point {
     pub since_last_arrival_median_us: Option<f64>,
     /// Jobs that were started.
     pub launches: usize,
-    /// The median of each of them.
+    /// The median of each launch, in µs.
     pub launch_median_us: Vec<Option<f64>>,
-    /// What `speedup` compares with: `stock` where it was measured, else the first variant.
+    /// The variant that `speedup` compares with: `stock` where it was measured, else the first
+    /// variant.
     pub reference: String,
-    /// How many times faster than the reference: the median over pairs of neighbouring repetitions.
+    /// The speed as a multiple of the reference's: the median over pairs of neighbouring
+    /// repetitions.
     pub speedup: Option<f64>,
     /// The 95 % interval of the speed-up.
     pub speedup_ci_low: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the speedup's interval.
     pub speedup_ci_high: Option<f64>,
-    /// Why there is no speed-up although both were measured: it contradicts the medians, or could be anything.
+    /// The reason why there is no speedup although both were measured: it contradicts the medians,
+    /// or could be anything.
     pub speedup_withheld: Option<String>,
     /// `speedup` where the reference is stock.
     pub speedup_vs_stock: Option<f64>,
@@ -97,22 +104,22 @@ pub struct Point {
     pub verified: bool,
     /// Repetitions after which a rank had wrong data.
     pub wrong: usize,
-    /// How late a rank could be and still count.
+    /// The latest that a rank could call so that the repetition still counts, in µs.
     pub tolerance_us: Option<f64>,
     /// The bound of the common clock's error.
     pub clock_error_us: f64,
-    /// Whether the place is able to show such a time. `None`: not known.
+    /// True if the place of the measurement is able to show such a time. `None`: not known.
     pub believed: Option<bool>,
-    /// Why it is not to be believed.
+    /// The reason why the time is not to be believed.
     pub doubt: Option<String>,
-    /// What is to be known of it besides: few repetitions, late ones, what was left to the MPI.
+    /// The remarks on the point: few repetitions, late ones, calls that were left to the MPI.
     pub remark: Option<String>,
-    /// By rank: the mean time in the call, for the views of other benchmarks.
+    /// The mean time of each rank in the call, by rank, for the views of other benchmarks.
     #[serde(skip)]
     pub per_rank_mean_us: Vec<f64>,
 }
 
-/// Whether several MPIs were measured beside each other. Older files do not say which it was.
+/// True if several MPIs were measured beside each other. Older files do not say which MPI it was.
 pub fn are_of_several_mpis(points: &[Point]) -> bool {
     points.iter().any(|point| point.mpi != points[0].mpi)
 }

@@ -15,13 +15,13 @@ pub fn of(point: &Point, time_limit: Duration) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// Why there is no ratio.
+/// Returns the remark that says why there is no speedup.
 fn withheld(point: &Point) -> Option<String> {
     let why = point.speedup_withheld.as_ref()?;
     Some(format!("no ratio, for {why}: measure again when the machine is quiet, or for longer (--time)"))
 }
 
-/// Repetitions that a rank entered too late, where they are many.
+/// Returns the remark on repetitions that a rank entered too late, where they are many.
 fn lateness(point: &Point) -> Option<String> {
     let &Point { samples, late, dropped, .. } = point;
     let all = samples + dropped;
@@ -44,7 +44,7 @@ fn are(all: &str, samples: usize) -> String {
     if samples == 1 { "1 repetition is".to_owned() } else { format!("{all}{samples} repetitions are") }
 }
 
-/// Too few repetitions, and which time would have given more.
+/// Returns the remark on too few repetitions, with the time that would have given more.
 fn scarcity(point: &Point, time_limit: Duration) -> Option<String> {
     let &Point { samples, lost, reliable, .. } = point;
     if samples == 0 && !reliable && lost > 0 {
@@ -64,7 +64,7 @@ fn scarcity(point: &Point, time_limit: Duration) -> Option<String> {
     Some(format!("{found}: raise --time to {seconds}s"))
 }
 
-/// What served it where that may not be what is expected.
+/// Returns the remark on the choice that served the point, where it may not be the expected one.
 fn choice(point: &Point) -> Option<String> {
     let algorithm = point.algorithm.as_deref()?;
     match point.variant.as_str() {

@@ -20,11 +20,11 @@ pub struct Report {
     raw: Option<BufWriter<Draft>>,
     progress: ProgressBar,
     has_begun: bool,
-    /// Whether a point had wrong data.
+    /// True if a point had wrong data.
     pub wrong: bool,
-    /// All that was reported.
+    /// The points that were reported.
     pub points: Vec<Point>,
-    /// What it was measured with, for pictures.
+    /// The conditions of the measurement, for pictures.
     pub notes: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Report {
         })
     }
 
-    /// Before the first size of an operation.
+    /// Begins the output of an operation, before its first size.
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
         if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
             json.write(&format!("{}\n", json!({ "environment": environment })))?;
@@ -114,7 +114,7 @@ impl Report {
         self.show(|view, out| view.size(points, out))
     }
 
-    /// Nothing more comes of this operation; of the last one, nothing more at all.
+    /// Ends the output of an operation; with `is_last`, of the whole measurement.
     pub fn end(&mut self, is_last: bool) -> io::Result<()> {
         if is_last {
             self.progress.finish_and_clear();
@@ -123,7 +123,7 @@ impl Report {
         self.flush_raw()
     }
 
-    /// What follows from all points together, for people.
+    /// Prints sentences on all points together, for people.
     pub fn sentences(&mut self, sentences: &[String]) -> io::Result<()> {
         let lines: Vec<String> = sentences.iter().map(|sentence| hanging("", "  ", sentence)).collect();
         self.show(|_, out| {
@@ -149,13 +149,13 @@ impl Report {
         self.progress.suspend(|| eprintln!("{line}"));
     }
 
-    /// What is going on now.
+    /// Shows the present activity beside the progress bar.
     pub fn doing(&self, what: String) {
         self.progress.set_message(what);
         self.progress.tick();
     }
 
-    /// One size of one launch is done.
+    /// Advances the progress bar by one size of one launch.
     pub fn step(&self) {
         self.progress.inc(1);
     }

@@ -23,25 +23,25 @@ use crate::mpi::Mpi;
 
 /// Everything that a measurement needs.
 pub struct Session<'a> {
-    /// What is measured.
+    /// The plan of the measurement.
     pub plan: &'a Plan,
-    /// Where.
+    /// The hosts to measure on.
     pub target: &'a JobTarget,
-    /// With which MPI.
+    /// The MPI to measure with.
     pub mpi: &'a Mpi,
     /// The measuring program.
     pub program: PathBuf,
     /// Variables for the ranks, the preloaded library among them.
     pub variables: Vec<(String, String)>,
-    /// Whether polycast is among them.
+    /// True if polycast is preloaded.
     pub preloaded: bool,
-    /// What is known about the network.
+    /// The facts known about the network.
     pub links: Links,
-    /// What the lab can show.
+    /// The range that the lab can show.
     pub fidelity: Fidelity,
-    /// Whether no other operation is measured after this one.
+    /// True if no other operation is measured after this one.
     pub is_last: bool,
-    /// Why the links of the lab have their rate, where it was chosen here.
+    /// The reason for the rate of the lab's links, where it was chosen here.
     pub rate_choice: Option<String>,
     /// Set when the user has had enough.
     pub interrupted: Arc<AtomicBool>,

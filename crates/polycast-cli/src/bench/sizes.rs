@@ -10,13 +10,13 @@ pub const MAX_BYTES: u64 = i32::MAX as u64;
 /// The most sizes of one job.
 pub const MAX_SIZES: usize = 256;
 
-/// Why a list of sizes could not be read.
+/// An error in a list of sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
-    /// One of them is no size.
+    /// An entry of the list is no size.
     #[error("{0}; at most 2147483647 bytes (2GiB - 1), which is what MPI can count")]
     Size(#[from] ParseBytesError),
-    /// Too large for one call.
+    /// A size is too large for one call.
     #[error("size {0}: expected at most 2147483647 bytes, which is what MPI can count")]
     TooLarge(Bytes),
     /// A range that has no steps.
@@ -24,7 +24,7 @@ pub enum SizesError {
         "{0:?}: expected a range FROM..TO or FROM..TO:FACTOR with 1 <= FROM <= TO and FACTOR >= 2, such as 1KiB..4MiB:4"
     )]
     Range(String),
-    /// Too many.
+    /// Too many sizes.
     #[error("{0} sizes: expected at most {MAX_SIZES}")]
     TooMany(usize),
 }

@@ -9,16 +9,17 @@ use super::operation::Operation;
 /// The most variants of one job.
 pub const MAX_VARIANTS: usize = 32;
 
-/// What serves a call.
+/// A variant: the way in which calls are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The MPI's own function.
     Stock,
-    /// What polycast chooses by its table.
+    /// The choice that polycast makes by its table.
     Polycast,
-    /// One algorithm of polycast, or multicast.
+    /// An algorithm of polycast, or multicast.
     Forced(Choice),
-    /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. What the network can do at best.
+    /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. Shows the best that
+    /// the network can do.
     Blast,
 }
 
@@ -32,35 +33,35 @@ impl From<Choice> for Variant {
 }
 
 impl Variant {
-    /// Whether polycast has to be there.
+    /// True if polycast must be preloaded.
     pub fn needs_polycast(self) -> bool {
         matches!(self, Variant::Polycast | Variant::Forced(_))
     }
 
-    /// Whether it delivers all data whatever the network does.
+    /// True if the variant delivers all data whatever the network does.
     pub fn is_reliable(self) -> bool {
         self != Variant::Blast
     }
 }
 
-/// Why a list of variants could not be read.
+/// An error in a list of variants.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VariantsError {
-    /// One of them is none.
+    /// A word in the list is no variant.
     #[error("variant {found:?}: expected stock, polycast, blast or an algorithm: {source}")]
     Unknown {
-        /// What stood there.
+        /// The unknown word.
         found: String,
-        /// Why it is no algorithm.
+        /// The reason why the word is no algorithm.
         source: ParseChoiceError,
     },
     /// A multicast of the same bytes is none.
     #[error("variant blast: a bare multicast does what bcast does, not {0}")]
     Blast(Operation),
-    /// The same one twice.
+    /// A variant is in the list twice.
     #[error("variant {0} is listed twice")]
     Twice(Variant),
-    /// Too many.
+    /// Too many variants.
     #[error("{0} variants: expected at most {MAX_VARIANTS}")]
     TooMany(usize),
 }
@@ -95,7 +96,7 @@ pub fn parse_for(operations: &[Operation], text: &str) -> Result<Vec<Vec<Variant
     }
 }
 
-/// Items of a list, each with its parameters: what follows a comma may be one.
+/// Splits a list into its items, each with its parameters: what follows a comma may be one.
 pub fn split(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for item in text.split(',').map(str::trim) {

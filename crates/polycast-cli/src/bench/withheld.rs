@@ -3,13 +3,15 @@
 use super::point::Point;
 use crate::terminal::{digits, range};
 
-/// An interval whose ends are so many times apart tells no more than that something was measured; one that has 1 in it, earlier.
+/// The factor between the ends of an interval beyond which it tells no more than that something was
+/// measured. For an interval with 1 in it the next, smaller factor holds.
 const WIDEST: f64 = 100.0;
 const WIDEST_UNDECIDED: f64 = 10.0;
 /// Medians this close may lie on either side of each other; neither is a contradiction.
 const ALIKE: f64 = 1.05;
 
-/// Takes the speed-up of a point out where it is none, and says so in the point. `reference_us` is the median of what it compares with.
+/// Removes the speedup of a point where it means nothing, and says so in the point. `reference_us`
+/// is the median of the variant that it compares with.
 ///
 /// A speed-up is the median over pairs of neighbouring repetitions, which is right on a quiet machine, and on one that is busy now and then. Where most
 /// of the time is lost to others both kinds of median may follow the accidents, each its own.
@@ -42,7 +44,7 @@ fn is_absurd(low: f64, high: f64) -> bool {
     high > low * if is_undecided { WIDEST_UNDECIDED } else { WIDEST }
 }
 
-/// One says faster, the other slower, and not by a hair.
+/// True if one factor says faster and the other slower, and neither by a hair.
 fn contradict(one: f64, other: f64) -> bool {
     let side = |times: f64| match times {
         faster if faster > ALIKE => 1,

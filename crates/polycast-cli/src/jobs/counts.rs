@@ -5,10 +5,10 @@ use std::str::FromStr;
 use crate::hosts::MAX_RANKS;
 use crate::numbers;
 
-/// How many communicators one job measures.
+/// The most communicators that one job measures.
 const MAX_COUNTS: usize = 64;
 
-/// At least one, the most first, none twice.
+/// Numbers of ranks to measure with: at least one, the most first, none twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankCounts(Vec<usize>);
 

@@ -12,7 +12,7 @@ use super::run::{Ending, HUNG, Heard, LEAVE, LOOK, end, leave_or_end, lines_of};
 /// The argument that lets the measuring program take one plan after the other.
 pub const PLANS: &str = "plans";
 
-/// Why nothing more is heard of it.
+/// The reason why a job says nothing more.
 #[derive(Debug, thiserror::Error)]
 pub enum DialogueError {
     /// The user has had enough.
@@ -49,13 +49,13 @@ impl Dialogue {
         Ok(Dialogue { child, stdin, lines, interrupted, has_ended: false })
     }
 
-    /// A line for it.
+    /// Sends the job a line.
     pub fn say(&mut self, line: &str) {
         // If the job is gone, its status says more than our failure to write.
         let _ = writeln!(self.stdin, "{line}");
     }
 
-    /// The next line of it.
+    /// Waits for the job's next line.
     pub fn line(&mut self) -> Result<String, DialogueError> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -69,7 +69,9 @@ impl Dialogue {
         }
     }
 
-    /// What became of a job that says nothing more. A launcher may close its output and stay.
+    /// Ends the dialogue with a job that says nothing more: waits up to `leave` for the job to end,
+    /// ends it otherwise, and returns the reason as an error. A launcher may close its output and
+    /// stay.
     fn gone(&mut self, leave: Duration) -> io::Result<DialogueError> {
         let ending = leave_or_end(&mut self.child, leave, &self.interrupted)?;
         self.has_ended = true;
@@ -80,7 +82,7 @@ impl Dialogue {
         })
     }
 
-    /// Hands on its lines, up to the last one of an answer.
+    /// Hands the job's lines to `on_line`, up to the last line of an answer.
     pub fn hear<E: From<DialogueError>>(
         &mut self,
         mut on_line: impl FnMut(&str) -> Result<Heard, E>,
@@ -89,7 +91,7 @@ impl Dialogue {
         Ok(())
     }
 
-    /// Ends the job. It has answered everything by now, so it is no error if it ends badly.
+    /// Ends the job. The job has answered everything by now, so a bad end is no error.
     pub fn shutdown(mut self) -> io::Result<()> {
         self.say("end");
         if leave_or_end(&mut self.child, LEAVE, &self.interrupted)? == Ending::Hung {

@@ -29,17 +29,17 @@ pub use rank_job::{ARGUMENT, RankJob, RankServerError};
 
 use record::Place;
 
-/// Ranks that measure between each other what they are told to: a job, or a model of a network in a test.
+/// A set of ranks that carries out orders to measure: a job, or a model of a network in a test.
 pub trait RankServer {
     /// Carries out an order, and returns its numbers as `bench/rank_server.h` has them.
     fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError>;
 }
 
-/// What the ranks say before the first order.
+/// The ranks' greeting, before the first order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     /// The library's name and version.
     pub mpi_version: String,
-    /// By rank.
+    /// The place of each rank, by rank.
     pub places: Vec<Place>,
 }

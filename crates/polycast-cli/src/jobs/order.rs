@@ -3,7 +3,8 @@ use std::fmt;
 /// The most samples of one order.
 pub const MAX_SAMPLES: usize = 2048;
 
-/// What ranks are to measure. A pair is the rank that sends (first) and the one that receives.
+/// An order to the ranks: something to measure. A pair is the rank that sends (first) and the one
+/// that receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Messages one after the other, one way. Answered by the time of each batch, in ns: all of the sender, then all of
@@ -22,7 +23,7 @@ pub enum Order {
     },
     /// Round trips. Answered by three times in ns for each: of the send, of the receive, of the whole.
     PingPong {
-        /// Who begins, and who answers.
+        /// The rank that begins, and the rank that answers.
         pair: (usize, usize),
         /// Size of a message.
         bytes: u64,
@@ -47,7 +48,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// How many numbers answer it.
+    /// Returns how many numbers answer this order.
     pub fn answer_len(&self) -> usize {
         match self {
             Order::Stream { samples, .. } => 2 * samples,
@@ -58,7 +59,7 @@ impl Order {
 }
 
 impl fmt::Display for Order {
-    /// As the measuring program reads it.
+    /// Writes the order as the measuring program reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Order::Stream { pair: (from, to), bytes, warm_up, batch, samples } => {

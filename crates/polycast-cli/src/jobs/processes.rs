@@ -17,8 +17,8 @@ struct Process {
 }
 
 impl Processes {
-    /// Adds what `root` has started, and what that has started, and so on, and those that are known already. A daemon that
-    /// was known before its parent ended stays known.
+    /// Adds the processes that `root` or a known process has started, and those that they have
+    /// started, and so on. A daemon that was known before its parent ended stays known.
     pub fn look(&mut self, root: i32) {
         let all: Vec<(Process, i32)> = every().collect();
         // The number of one that has ended may be a stranger's by now.
@@ -33,7 +33,7 @@ impl Processes {
         }
     }
 
-    /// Kills those that are still there.
+    /// Kills the known processes that are still there.
     pub fn kill(&self) {
         for process in &self.0 {
             if stat(process.pid).is_some_and(|(now, _)| now == *process) {
@@ -44,7 +44,7 @@ impl Processes {
     }
 }
 
-/// All processes, with their parents.
+/// Lists all processes, with their parents.
 fn every() -> impl Iterator<Item = (Process, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))

@@ -13,10 +13,10 @@ pub const ARGUMENT: &str = "orders";
 /// The version of the format that is read here.
 const FORMAT_VERSION: u32 = 1;
 
-/// Why an order was not carried out.
+/// The reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RankServerError {
-    /// Nothing more is heard of the job.
+    /// The dialogue with the job has ended.
     #[error(transparent)]
     Job(#[from] DialogueError),
     /// The measuring program is of another version.
@@ -32,9 +32,9 @@ pub enum RankServerError {
     Answer {
         /// The order.
         order: String,
-        /// How many numbers answer it.
+        /// The number of numbers that should answer the order.
         expected: usize,
-        /// How many came.
+        /// The number of numbers that came.
         found: usize,
     },
 }
@@ -54,7 +54,7 @@ impl RankJob {
         Ok(job)
     }
 
-    /// What the ranks said about themselves.
+    /// Returns the ranks' greeting: the MPI's version, and where each rank runs.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }

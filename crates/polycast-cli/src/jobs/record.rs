@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 /// The version of the format that is read here.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// From whose call times run.
+/// The call that times run from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeFrom {
-    /// From the first call of any rank.
+    /// The first call of any rank.
     #[default]
     #[serde(rename = "first call")]
     FirstCall,
-    /// From the root's call, for which the others wait: where ranks share cores, and come at other times than they
-    /// should.
+    /// The root's call, for which the others wait: used where ranks share cores, and call at other
+    /// times than they should.
     #[serde(rename = "root's call")]
     RootCall,
-    /// There is no such call: the mean of many in a row.
+    /// No single call: the time is the mean of many calls in a row.
     #[serde(rename = "calls in a row")]
     CallsInARow,
-    /// From the root's call to a receiver's answer, less the answer's way.
+    /// The root's call; the time ends with a receiver's answer, and the answer's way is subtracted.
     #[serde(rename = "root's call, by answers")]
     RootCallByAnswers,
 }
@@ -37,14 +37,14 @@ impl fmt::Display for TimeFrom {
     }
 }
 
-/// Whose return ends the time.
+/// The return that ends a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeTo {
-    /// The last one of any rank.
+    /// The last return of any rank.
     #[default]
     #[serde(rename = "last return")]
     LastReturn,
-    /// The root's, where only it ends with data.
+    /// The root's return, where only the root ends with data.
     #[serde(rename = "root's return")]
     RootReturn,
 }
@@ -58,12 +58,12 @@ impl fmt::Display for TimeTo {
     }
 }
 
-/// What the time of a repetition is.
+/// The span that is measured of a repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Where it begins.
+    /// The beginning of the span.
     pub from: TimeFrom,
-    /// Where it ends.
+    /// The end of the span.
     pub to: TimeTo,
 }
 
@@ -83,10 +83,10 @@ impl fmt::Display for Span {
     }
 }
 
-/// Whether the times of a repetition count.
+/// The verdict on a repetition: whether its times count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They do.
+    /// The times of the repetition count.
     Counts,
     /// A rank called too late. Its times count only where there are too few others.
     Late,
@@ -94,27 +94,27 @@ pub enum Verdict {
     Lost,
 }
 
-/// One repetition of one variant, with the times of all ranks.
+/// A repetition of one variant, with the times of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repetition {
     /// Repetitions of different variants with the same cycle were made next to each other.
     pub cycle: u64,
     /// Position in the list of variants.
     pub variant: usize,
-    /// Who sent.
+    /// The root of the call.
     pub root: usize,
-    /// Whether the times count.
+    /// The verdict: whether the times count.
     pub verdict: Verdict,
     /// Ranks whose data was not what was sent.
     pub wrong_ranks: u32,
-    /// By rank: when it called and when it returned, in ns since the common start.
+    /// The call and the return of each rank, by rank, in ns since the common start.
     pub times_ns: Vec<(i64, i64)>,
 }
 
-/// Where a rank ran.
+/// The place where a rank ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its host's name.
+    /// The host's name.
     pub host: String,
     /// The first rank under the same kernel.
     pub kernel: usize,
@@ -122,35 +122,36 @@ pub struct Place {
     pub cores: u32,
 }
 
-/// How the clocks of the ranks were brought together.
+/// The common clock: how the clocks of the ranks were brought together, and how well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// `shared`, `two-level` or `pingpong`.
     pub method: String,
     /// Clocks that were measured.
     pub clocks: u32,
-    /// Bound of the error, in ns.
+    /// The bound of the error, in ns.
     pub error_ns: u64,
     /// The error seen between ranks that read one clock in truth, in ns.
     pub observed_error_ns: u64,
 }
 
-/// One line.
+/// A line of the measuring program's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The first line.
     Version(u32),
     /// The library's name and version.
     Mpi(String),
-    /// Now the communicator of the first so many ranks; what follows is about it.
+    /// The number of ranks of the communicator that the lines from here on are about: the first
+    /// ranks of the job.
     Ranks(usize),
-    /// Where a rank runs; in the order of ranks.
+    /// The place where a rank runs; places come in the order of ranks.
     Rank(Place),
     /// The common clock, at the beginning.
     Clock(Clock),
-    /// How far apart ranks wake up, in ns: times run from the root's call.
+    /// The spread in ns with which ranks wake up; after this record times run from the root's call.
     WakeUp(u64),
-    /// Whether ranks share cores.
+    /// True if ranks share cores.
     Oversubscribed(bool),
     /// A size begins.
     Point(u64),
@@ -158,25 +159,27 @@ pub enum Record {
     Repetition(Repetition),
     /// A block is complete: its repetitions, and the clock's error so far in ns.
     Block(u64, u64),
-    /// What served the present size: the variant's position, and a form of `POLYCAST_BCAST`.
+    /// The choice that served the present size: the variant's position, and a form of
+    /// `POLYCAST_BCAST`.
     Choice(usize, String),
     /// A size is done.
     PointEnd {
         /// The delay of the arrival pattern, in ns.
         delay_ns: u64,
-        /// How long before the root receivers were to call, in ns.
+        /// The time in ns by which receivers were to call before the root.
         advance_ns: u64,
-        /// How late a rank could be and still count, in ns, by variant.
+        /// The latest, in ns, that a rank could call so that the repetition still counts, by
+        /// variant.
         tolerance_ns: Vec<u64>,
     },
-    /// Why nothing can be measured.
+    /// The reason why nothing can be measured.
     Error(String),
     /// The job is through.
     End,
 }
 
 impl Record {
-    /// Reads a line; `None` if it is none of the measuring program's, or only a part of one.
+    /// Reads a line; `None` if it is not from the measuring program, or only a part of a line.
     pub fn parse(line: &str) -> Option<Record> {
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split_ascii_whitespace();
@@ -247,12 +250,13 @@ fn parse_repetition<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Reco
 }
 
 impl Repetition {
-    /// Whether the times count.
+    /// True if the times count.
     pub fn counts(&self) -> bool {
         self.verdict == Verdict::Counts
     }
 
-    /// From the first call, or the root's, to the last return, or the root's.
+    /// Returns the time of the repetition, in ns: from the first call, or the root's, to the last
+    /// return, or the root's.
     pub fn completion_ns(&self, span: Span) -> i64 {
         let first = || self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0);
         let end_ns = match span.to {
@@ -266,7 +270,7 @@ impl Repetition {
             }
     }
 
-    /// When a rank returned, since the common start, or the root's call.
+    /// Returns when a rank returned, in ns since the common start, or since the root's call.
     pub fn returned_ns(&self, rank: usize, from: TimeFrom) -> Option<i64> {
         let (_, end) = self.times_ns.get(rank)?;
         Some(match from {
@@ -279,7 +283,7 @@ impl Repetition {
         self.times_ns.get(self.root).map_or(0, |(start, _)| *start)
     }
 
-    /// From the last call to the last return.
+    /// Returns the time from the last call to the last return, in ns.
     pub fn since_last_arrival_ns(&self) -> i64 {
         self.last_end_ns() - self.times_ns.iter().map(|(start, _)| *start).max().unwrap_or(0)
     }

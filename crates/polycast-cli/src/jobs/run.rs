@@ -12,37 +12,38 @@ use nix::unistd::Pid;
 
 use super::processes::Processes;
 
-/// How often a job is looked at while it is silent.
+/// The interval at which a silent job is looked at.
 pub const LOOK: Duration = Duration::from_millis(100);
 
-/// The same while it is to leave, which takes milliseconds.
+/// The interval at which a job is looked at that is about to leave, which takes milliseconds.
 const LEAVE_LOOK: Duration = Duration::from_millis(5);
 
-/// How long an mpiexec may take to clean up before it is ended.
+/// The time that an mpiexec may take to clean up before it is ended.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
-/// How long a job may take to end after its last result. MPICH 4.0 over UCX sometimes never leaves MPI_Finalize.
+/// The time that a job may take to end after its last result. MPICH 4.0 over UCX sometimes never
+/// leaves MPI_Finalize.
 pub const LEAVE: Duration = Duration::from_secs(10);
 
-/// What is said of a job that had to be ended; its results count.
+/// The note on a job that had to be ended; its results count.
 pub const HUNG: &str =
     "the job had not ended 10 s after its last result, so it was ended; the results are complete";
 
-/// What a line meant to the one who heard it.
+/// The meaning of a line to the code that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Results may follow.
     More,
-    /// It was the last result.
+    /// The line was the last result.
     Last,
 }
 
-/// How a job went.
+/// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, or because the user had enough.
+    /// The job ended by itself, or because the user had enough.
     Exited(ExitStatus),
-    /// It stayed after its last result, and was ended.
+    /// The job stayed after its last result, and was ended.
     Hung,
 }
 

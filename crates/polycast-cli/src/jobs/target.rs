@@ -11,7 +11,7 @@ use crate::hosts::{self, HostsError, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
 use crate::usage::wrong;
 
-/// What the user asks for.
+/// The user's request for hosts and ranks.
 #[derive(Clone, Debug, Default)]
 pub struct TargetRequest {
     /// An emulated cluster.
@@ -70,7 +70,8 @@ impl JobTarget {
         Ok(JobTarget { lab, launch, ranks, all })
     }
 
-    /// Further jobs use the first `hosts` of all, with so many ranks on each, or with their own.
+    /// Limits further jobs to the first `hosts` of all, with `ranks_per_host` ranks on each, or
+    /// with the hosts' own numbers.
     ///
     /// # Errors
     /// There are fewer.
@@ -85,7 +86,8 @@ impl JobTarget {
         Ok(())
     }
 
-    /// Further jobs use so many hosts, those with the most ranks, which keep them.
+    /// Limits further jobs to as many hosts as `hosts` says, those with the most ranks, which keep
+    /// their ranks.
     ///
     /// # Errors
     /// There are fewer.
@@ -98,18 +100,18 @@ impl JobTarget {
         narrowed
     }
 
-    /// Further jobs use all hosts again.
+    /// Lets further jobs use all hosts again.
     pub fn widen(&mut self) {
         // Where hosts are not known, no job used fewer.
         let _ = self.narrow(self.all.len(), None);
     }
 
-    /// Ranks of a job here.
+    /// Returns the number of ranks of a job here.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// The lab, if this is one.
+    /// Returns the lab, if the target is one.
     pub fn lab(&self) -> Option<&Lab> {
         self.lab.as_ref()
     }
@@ -147,7 +149,8 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
 }
 
-/// Gives host after host its ranks, `each` where it does not say how many, all hosts unless `ranks` is less.
+/// Gives host after host its ranks: `each` where a host does not say how many; all hosts unless
+/// `ranks` is less.
 fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
     let placed: Vec<_> = hosts.iter().map(|host| (host.name.clone(), host.ranks.unwrap_or(each))).collect();
     let places: usize = placed.iter().map(|(_, here)| here).sum();
@@ -167,7 +170,7 @@ fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(Stri
     Ok(cut(placed, ranks))
 }
 
-/// Leaves as many ranks as there are to be, host after host, as mpiexec does where hosts take more.
+/// Limits the ranks to `ranks` in all, host after host, as mpiexec does where hosts take more.
 fn cut(mut placed: Vec<(String, usize)>, ranks: Option<usize>) -> Vec<(String, usize)> {
     let mut left = ranks.unwrap_or(usize::MAX);
     for (_, here) in &mut placed {

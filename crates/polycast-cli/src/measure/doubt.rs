@@ -6,10 +6,11 @@ use polycast_core::units::Bytes;
 use super::size::Figures;
 use crate::terminal::margin;
 
-/// A value whose 95 % interval reaches further to a side than this part of it says little more than its order.
+/// The widest reach of a 95 % interval to a side, as a part of its value. A value with a wider
+/// interval says little more than its order of magnitude.
 pub const WIDEST: f64 = 0.5;
 
-/// How far the interval reaches to either side.
+/// Returns how far the interval reaches from the value, on its longer side, in ns.
 pub fn reach_ns(point: &Point) -> f64 {
     (point.high - point.ns).max(point.ns - point.low)
 }
@@ -26,7 +27,7 @@ pub fn widest(figures: &Figures) -> f64 {
     parts.into_iter().fold(0.0, f64::max)
 }
 
-/// Whether all may rely on it.
+/// True if all figures of a size are known well enough to rely on.
 pub fn is_known(figures: &Figures) -> bool {
     widest(figures) <= WIDEST
 }
@@ -55,14 +56,15 @@ pub fn doubts(class: LinkClass, figures: &[Figures]) -> Vec<String> {
     lines
 }
 
-/// The points of a curve that predictions may take, and what is to be said of the others.
+/// The points of a curve that predictions may take, with remarks on the others.
 pub struct Credit {
     pub points: Vec<Point>,
     pub clauses: Vec<String>,
 }
 
-/// Of points of a part of the message's time, each with the whole of it. One is left out if its interval reaches further than half of what it is, and of
-/// the whole; one below 0 is 0 if its interval says that it may be.
+/// Judges points that are each a part of a message's time, given with the whole of it. A point is
+/// left out if its interval reaches further than half of its value, and of the whole; a point below
+/// 0 becomes 0 if its interval says that it may be.
 pub fn credible(name: &str, points: impl Iterator<Item = (Point, f64)>) -> Credit {
     let mut credit = Credit { points: Vec::new(), clauses: Vec::new() };
     let (mut left_out, mut clipped, mut negative) = (Vec::new(), Vec::new(), Vec::new());

@@ -4,13 +4,13 @@ use polycast_core::units::statistics;
 /// A time in nanoseconds with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median, or what follows from medians.
+    /// The median, or a value computed from medians.
     pub ns: f64,
     /// The interval's lower end.
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
-    /// How many samples that rests on; of several estimates the smallest number.
+    /// The samples that the estimate rests on; of several estimates combined the smallest number.
     pub samples: usize,
 }
 
@@ -24,7 +24,8 @@ impl Estimate {
         Some(Estimate { ns: estimate.median, low, high, samples: sorted.len() })
     }
 
-    /// Whether the interval is not wider than this fraction of the estimate, by enough samples for an interval.
+    /// True if the interval is not wider than this fraction of the estimate, by enough samples for
+    /// an interval.
     pub fn is_narrow(&self, fraction: f64) -> bool {
         self.samples > 5 && self.high - self.low <= fraction * self.ns.abs()
     }
@@ -45,7 +46,7 @@ impl Estimate {
         }
     }
 
-    /// What of it lies within `least` and `most`.
+    /// Returns the estimate with value and interval limited to `least`..=`most`.
     pub fn clamped(self, least: f64, most: f64) -> Estimate {
         let clamp = |ns: f64| ns.clamp(least, most);
         Estimate { ns: clamp(self.ns), low: clamp(self.low), high: clamp(self.high), samples: self.samples }

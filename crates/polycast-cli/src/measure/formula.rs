@@ -9,12 +9,12 @@ pub struct Formula {
     pub receive_ns: f64,
     pub latency_ns: f64,
     pub ns_per_byte: f64,
-    /// From here on a message takes a handshake more.
+    /// The size in bytes from which on a message takes a handshake more.
     pub handshake_from: u64,
     pub handshake_ns: f64,
     /// Every time is longer by up to this fraction.
     pub noise: f64,
-    /// What all orders took.
+    /// The time of all orders so far, in ns.
     pub used_ns: f64,
     pub draws: u64,
 }

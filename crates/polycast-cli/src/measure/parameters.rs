@@ -87,7 +87,7 @@ fn curves(figures: &[Figures], doubts: bool) -> Result<(ClassParameters, Vec<Str
     Ok((curves, said))
 }
 
-/// No latency, of the shortest message.
+/// Returns a latency of 0, for the shortest message.
 fn nothing(figures: &[Figures]) -> Point {
     Point::exact(figures.first().map_or(0, |figures| figures.bytes), 0.0)
 }

@@ -8,13 +8,15 @@ use super::estimate::Estimate;
 use crate::bench::point::Point as Figures;
 use crate::terminal::margin;
 
-/// What shares: the broadcast through a node's memory, which two-level broadcasts have on each node.
+/// The choice that shares a node: the broadcast through the node's memory, which two-level
+/// broadcasts have on each node.
 pub const ALONE: &str = "two-level";
 
 /// Segments of the message between two nodes that shows the penalty.
 pub const SEGMENTS: u64 = 4;
 
-/// Where nobody names sizes: `smcc(m)` is asked for whole messages, too.
+/// Returns the sizes for which `smcc(m)` is measured if the user names none; whole messages are
+/// among them.
 pub fn sizes() -> Vec<u64> {
     (5..13).map(|power| 1 << (2 * power)).collect()
 }
@@ -52,17 +54,19 @@ pub fn penalty(together: Estimate, apart: Estimate, one: Estimate, all: Estimate
     hidden.scaled(1.0 / (2 * SEGMENTS - 1) as f64).clamped(0.0, one.ns)
 }
 
-/// Whether a penalty is known: by its interval beside `smcc(m)`, of which it is a part, for it may well be 0.
+/// True if a penalty is known, by its interval beside `smcc(m)`, of which it is a part: the penalty
+/// itself may well be 0.
 pub fn is_known(penalty: Estimate, one: Estimate) -> bool {
     penalty.high - penalty.low <= WIDEST * one.ns
 }
 
-/// Whether it says more than its order.
+/// True if the estimate says more than its order of magnitude.
 pub fn is_narrow(estimate: &Estimate) -> bool {
     (estimate.high - estimate.ns).max(estimate.ns - estimate.low) <= WIDEST * estimate.ns
 }
 
-/// `smcc(m)` as a curve, and what of it was left out, for its interval reaches too far; no curve where nothing is left.
+/// Returns `smcc(m)` as a curve, and words on the points that were left out because their intervals
+/// reach too far; no curve where nothing is left.
 pub fn cost(
     measured: &[(u64, Estimate)],
     keeps_all: bool,

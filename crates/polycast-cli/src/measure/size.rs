@@ -4,11 +4,11 @@ use crate::jobs::{MAX_SAMPLES, Order, RankServer, RankServerError};
 
 use super::estimate::Estimate;
 
-/// An interval of this fraction of its median is narrow enough.
+/// The width of an interval, as a fraction of its median, that is narrow enough.
 const NARROW_ENOUGH: f64 = 0.02;
 
-/// How long a batch of a stream takes at least. It is long against what a token bucket of 64 KiB gives away at 1 Gb/s
-/// (0.5 ms), and against the turns that ranks on one processor take.
+/// The least time of a batch of a stream, in ns. It is long against what a token bucket of 64 KiB
+/// gives away at 1 Gb/s (0.5 ms), and against the turns that ranks on one processor take.
 const BATCH_NS: f64 = 20e6;
 
 /// The most messages of a batch: where messages are short, as many as in the paper (Patarasuk et al. 2008, §4.2).
@@ -20,31 +20,32 @@ const MAX_BATCH_BYTES: u64 = 2 << 20;
 /// The part of a stream that is not measured, as a fraction of the part that is.
 const WARM_UP: f64 = 0.25;
 
-/// How long an order for round trips takes at most, unless it takes longer for the fewest.
+/// The longest time of an order for round trips, in ns, unless the fewest round trips take longer.
 const CHUNK_NS: f64 = 150e6;
 
 /// The samples that must do where time is short.
 const FEWEST_SAMPLES: usize = 4;
 
-/// What was measured of one size. Times in nanoseconds.
+/// The measured times for one size, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// The message size.
     pub bytes: u64,
-    /// From one arrival of a stream to the next, by the receiver's clock.
+    /// The time from one arrival of a stream to the next, by the receiver's clock.
     pub gap: Estimate,
-    /// From the call of the send to the return of the receive, after a pause.
+    /// The time from the call of the send to the return of the receive, after a pause.
     pub round_trip: Estimate,
     /// The send call of a round trip.
     pub send_call: Estimate,
     /// The receive call when the message is there already.
     pub receive_call: Estimate,
-    /// What a round trip takes beyond a computation in its middle that is longer than the wait would be.
+    /// The time of a round trip with a computation in its middle, beyond that computation, which is
+    /// longer than the wait would be.
     pub busy: Estimate,
 }
 
 impl Figures {
-    /// What a size takes at least to be measured.
+    /// Returns the least time that measuring this size takes, in ns.
     pub fn least_time_ns(&self) -> f64 {
         let samples = FEWEST_SAMPLES as f64;
         let stream = self.gap.ns * (1.0 + WARM_UP) * samples;
@@ -53,15 +54,16 @@ impl Figures {
     }
 }
 
-/// Two ranks of a job and the size of what passes between them.
+/// The measurement of a pair of ranks at one message size.
 pub struct Size<'a> {
-    /// Who obeys.
+    /// The ranks that obey.
     pub server: &'a mut dyn RankServer,
-    /// Who sends, and who receives.
+    /// The rank that sends, and the rank that receives.
     pub pair: (usize, usize),
     /// The message size.
     pub bytes: u64,
-    /// For each of the three measurements. The fewest samples are taken also if they need longer.
+    /// The time for each of the three measurements, in ns. The fewest samples are taken also if
+    /// they need longer.
     pub limit_ns: f64,
 }
 

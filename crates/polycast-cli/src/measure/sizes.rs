@@ -8,16 +8,19 @@ use super::doubt::{is_known, widest};
 use super::estimate::Estimate;
 use super::size::{Figures, Size};
 
-/// A size that lies on the line between its neighbours up to this fraction adds nothing.
+/// The fraction of its time up to which a size counts as on the line between its neighbours, where
+/// it adds nothing.
 const STRAIGHT_ENOUGH: f64 = 0.05;
 
-/// Neighbours that are no further apart than this factor have nothing measured between them.
+/// The factor between neighbouring sizes up to which no size between them is measured.
 const CLOSEST: f64 = 1.5;
 
-/// What fits into a packet takes as long as a byte: only from so many bytes on does time grow with them.
+/// The size in bytes that a packet takes: a smaller message takes as long as a byte, and only
+/// beyond it does time grow with bytes.
 const PACKET: u64 = 1 << 10;
 
-/// How often a size is measured again whose intervals are too wide, each time with twice as much time.
+/// The number of times that a size is measured again if its intervals are too wide, each time with
+/// twice as much time.
 const MAX_AGAIN: u32 = 2;
 
 /// The sizes to begin with, if the user names none: 1 B to 4 MiB.
@@ -25,16 +28,17 @@ pub fn powers_of_four() -> Vec<u64> {
     (0..12).map(|power| 1 << (2 * power)).collect()
 }
 
-/// What is wished.
+/// The user's wishes for a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The sizes to begin with, rising.
     pub sizes: Vec<u64>,
-    /// Whether larger ones are left out when the fewest samples of them would take more than twice their time.
+    /// True if larger sizes are left out when the fewest samples of them would take more than twice
+    /// their time.
     pub may_stop: bool,
-    /// How many sizes a class gets at most.
+    /// The most sizes that a class gets.
     pub most: usize,
-    /// Time for a size.
+    /// The time for measuring a size, in ns.
     pub limit_ns: f64,
 }
 
@@ -88,13 +92,14 @@ pub fn measure(
     Ok(figures)
 }
 
-/// The geometric mean, where there is room for it.
+/// Returns the geometric mean of two sizes, where there is room between them.
 fn middle(low: u64, high: u64) -> Option<u64> {
     let middle = (low as f64 * high as f64).sqrt().round() as u64;
     (middle > low && middle < high && high as f64 > low as f64 * CLOSEST).then_some(middle)
 }
 
-/// Whether a size lies off the line between its neighbours, by more than it is uncertain itself. Of doubtful ones nothing is known.
+/// True if a size lies off the line between its neighbours by more than its own uncertainty. False
+/// if one of the three is doubtful.
 fn bends(below: &Figures, middle: &Figures, above: &Figures) -> bool {
     if ![below, middle, above].into_iter().all(is_known) {
         return false;

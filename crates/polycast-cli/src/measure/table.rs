@@ -9,10 +9,11 @@ use crate::terminal::{margin, nanoseconds, table};
 /// The curves that are shown, with their headings; the others follow from them or are for simulators.
 const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
 
-/// The mark of what is hardly known.
+/// The mark of values that are hardly known.
 const DOUBT: char = '?';
 
-/// A table per class: the estimate, and how far its 95 % interval reaches to either side, as a part of it.
+/// Writes a table per class: the estimates, and how far the 95 % interval of each reaches to either
+/// side, as a part of it.
 pub fn print(parameters: &Parameters) -> String {
     let mut text = String::new();
     for (class, curves) in parameters.classes() {
@@ -40,7 +41,7 @@ pub fn print(parameters: &Parameters) -> String {
     text
 }
 
-/// What ranks of a node share, and where it is known the penalty.
+/// Writes the table of a collective among the ranks of a node, with the penalty where it is known.
 fn shared(Sharing { collective, ranks, cost: smcc, penalty }: &Sharing) -> String {
     let row = |(row, point): (usize, &Point)| {
         let ovp = penalty.as_ref().and_then(|curve| {

@@ -13,9 +13,9 @@
 use super::names::{collective_of, number_of};
 use super::{OfCollective, OfRanks, Placement, Rule, Rules, Way};
 
-/// More of one thing no file has.
+/// The most things of one kind in a file.
 const MOST: u64 = 10_000;
-/// So begin files of a later version, whose rules may have a fifth number.
+/// The first words of files of a later version, whose rules may have a fifth number.
 pub const VERSION: &str = "rule-file-version-";
 
 struct Numbers<'a> {

@@ -14,14 +14,15 @@ fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], String> {
     found.map(Vec::as_slice).ok_or_else(|| format!("expected {name}, a list"))
 }
 
-/// The member of that name, as a number that fits; 0 if there is none.
+/// Reads the member of that name as a number that fits; 0 if there is no such member.
 fn number<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<N, String> {
     let Some(value) = of.get(name) else { return Ok(N::default()) };
     let fitting = value.as_u64().and_then(|number| N::try_from(number).ok());
     fitting.ok_or_else(|| format!("{name}: expected a number of {} bits, found {value}", 8 * size_of::<N>()))
 }
 
-/// What comes behind the last that something is for; `None` if there is no end.
+/// Reads the last number of a range and returns the number behind it; `None` if the range has no
+/// end.
 fn end<N: TryFrom<u64>>(of: &Value, name: &str) -> Result<Option<N>, String> {
     match &of[name] {
         Value::Null => Ok(None),
@@ -33,11 +34,13 @@ fn end<N: TryFrom<u64>>(of: &Value, name: &str) -> Result<Option<N>, String> {
     }
 }
 
-/// What begins and ends there, if it ends.
+/// A value for the numbers from the first up to, not including, the second, if the range has an
+/// end.
 type Ranged<T, N> = (N, Option<N>, T);
 
-/// Ranges may overlap and leave gaps: the first that a value lies in decides, and the library where there is none. Our rules and the older format
-/// know begins only; so this is what holds from which value on, from 0 on.
+/// Converts ranges to beginnings: which entry holds from which value on, from 0 on. Ranges may
+/// overlap and leave gaps: the first that a value lies in decides, and the library where there is
+/// none. Our rules and the older format know beginnings only.
 fn from_each<T, N: Ord + Copy + Default>(ranged: &[Ranged<T, N>]) -> Vec<(N, Option<&T>)> {
     let ends = ranged.iter().flat_map(|(begin, end, _)| [Some(*begin), *end]);
     let mut begins: Vec<N> = ends.flatten().chain([N::default()]).collect();
@@ -69,7 +72,7 @@ fn way(collective: Collective, of: &Value) -> Result<Way, String> {
     way.ok_or_else(|| format!("{collective} has no algorithm {} that is known here", of["alg"]))
 }
 
-/// What serves which bytes.
+/// Reads the rules of a collective: which way serves which bytes.
 fn rules(collective: Collective, of: &Value) -> Result<Vec<Rule>, String> {
     let one = |of: &Value| Ok((number(of, "msg_size_min")?, end(of, "msg_size_max")?, way(collective, of)?));
     let ways = list(of, "rules")?.iter().map(one).collect::<Result<Vec<_>, String>>()?;
@@ -89,7 +92,9 @@ fn placement(of: &Value) -> Result<Placement, String> {
     })
 }
 
-/// Of each placement the first that is for it and a number of ranks decides. If all come to the same, no placement has rules of its own.
+/// Reads the rules of a collective by placement and number of ranks. Of each placement the first
+/// entry for it and a number of ranks decides. If all placements have the same rules, none has
+/// rules of its own.
 fn communicators(collective: Collective, list: &[Value]) -> Result<Vec<OfRanks>, String> {
     let one = |of: &Value| {
         let ranks = (number(of, "comm_size_min")?, end(of, "comm_size_max")?);
@@ -133,7 +138,8 @@ pub fn parse(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// What has no end is written without one: Open MPI takes a communicator's "inf" for -1.
+/// Writes the end of a range under `name`, and nothing if there is no end: Open MPI takes a
+/// communicator's "inf" for -1.
 fn until(of: &mut Value, name: &str, next: Option<u64>) {
     if let Some(next) = next {
         of[name] = json!(next - 1);

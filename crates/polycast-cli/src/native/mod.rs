@@ -23,50 +23,52 @@ pub use tree::Tree;
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
-/// All rules of a file.
+/// The rules of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// By rising collectives as the library numbers them.
+    /// The rules of each collective, in rising order of the library's numbers for collectives.
     pub collectives: Vec<OfCollective>,
 }
 
 /// The rules for a collective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfCollective {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
-    /// By rising sizes of communicators; each is for those up to the next. Where placements have rules of their own, those of one behind
-    /// those of another, and [`Placement::Any`] last.
+    /// The rules by rising sizes of communicators; each entry is for sizes up to the next. Where
+    /// placements have rules of their own, the entries stand placement after placement, with
+    /// [`Placement::Any`] last.
     pub communicators: Vec<OfRanks>,
 }
 
 /// The rules for communicators from a size on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfRanks {
-    /// Where their ranks are.
+    /// The placement of the communicators' ranks.
     pub placement: Placement,
     /// The fewest ranks.
     pub ranks: u32,
-    /// By rising bytes, from 0 on; each is for those up to the next.
+    /// The rules by rising bytes, from 0 on; each is for sizes up to the next.
     pub rules: Vec<Rule>,
 }
 
-/// Where the ranks of a communicator are, as far as Open MPI 6 asks: `comm_rank_distribution`.
+/// The placement of a communicator's ranks on nodes, as far as Open MPI 6 asks:
+/// `comm_rank_distribution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Each on a node of its own.
+    /// Each rank is on a node of its own.
     OnePerNode,
-    /// All on one.
+    /// The ranks are all on one node.
     SingleNode,
-    /// Wherever they are, if these have no rules of their own.
+    /// Any placement that has no rules of its own.
     Any,
 }
 
 impl Placement {
-    /// Those with rules of their own first.
+    /// All placements, those with rules of their own first.
     const ALL: [Placement; 3] = [Placement::OnePerNode, Placement::SingleNode, Placement::Any];
 
-    /// Open MPI's name.
+    /// Returns Open MPI's name of the placement.
     fn name(self) -> &'static str {
         match self {
             Placement::OnePerNode => "one-per-node",
@@ -76,31 +78,32 @@ impl Placement {
     }
 }
 
-/// What serves messages from a size on.
+/// The way that serves messages from a size on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// In all: of gather, scatter, allgather and all-to-all the blocks of all ranks.
+    /// The first size in bytes, counted in all: of gather, scatter, allgather and all-to-all the
+    /// blocks of all ranks.
     pub bytes: u64,
-    /// What serves them.
+    /// The way that serves these sizes.
     pub way: Way,
-    /// For readers.
+    /// The reason for the rule, for readers.
     pub because: Option<String>,
 }
 
 impl Rule {
-    /// From so many bytes on the library decides.
+    /// A rule that leaves sizes from `bytes` on to the library.
     fn stock(bytes: u64) -> Rule {
         Rule { bytes, way: Way::STOCK, because: None }
     }
 }
 
 impl OfRanks {
-    /// From so many ranks on these.
+    /// The rules for communicators from `ranks` ranks on.
     fn new(ranks: u32, rules: Vec<Rule>) -> OfRanks {
         OfRanks { placement: Placement::Any, ranks, rules }
     }
 
-    /// From so many ranks on the library decides.
+    /// An entry that leaves communicators from `ranks` ranks on to the library.
     fn stock(ranks: u32) -> OfRanks {
         OfRanks::new(ranks, vec![Rule::stock(0)])
     }
@@ -118,7 +121,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// How rules are written for it; `None`: MPICH has no rules, but a [`Tree`].
+    /// Returns the format of this library's rules; `None`: MPICH has no rules, but a [`Tree`].
     pub fn format(self) -> Option<Format> {
         match self {
             Target::Openmpi => Some(Format::Openmpi),
@@ -128,7 +131,7 @@ impl Target {
     }
 }
 
-/// How rules are written.
+/// The format of a file of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Numbers, one behind the other.
@@ -138,7 +141,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a text has the marks of; `None`: none of these.
+    /// Guesses the format of a text by its marks; `None` if it has the marks of neither.
     pub fn of(text: &str) -> Option<Format> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.clone().next()?;
@@ -152,7 +155,8 @@ impl Format {
 }
 
 impl Rules {
-    /// For this number of ranks alone: others are as the library has it. Up to Open MPI 4 the first rules are for smaller communicators, too.
+    /// Makes rules for this number of ranks alone; others are as the library has them. Up to Open
+    /// MPI 4 the first rules are for smaller communicators, too.
     pub fn for_ranks(ranks: u32, of: Vec<(Collective, Vec<Rule>)>) -> Rules {
         let one = |(collective, mut rules): (Collective, Vec<Rule>)| {
             if rules.first().is_none_or(|rule| rule.bytes > 0) {
@@ -182,7 +186,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// As a file of that format.
+    /// Writes the rules as a file of that format.
     ///
     /// # Errors
     /// It cannot say that.
@@ -193,7 +197,8 @@ impl Rules {
         }
     }
 
-    /// What the library would not understand, or understand otherwise than it looks.
+    /// Checks that the library understands the rules as they look: sizes of communicators and bytes
+    /// rise, and the first rule is for 0 bytes.
     fn check(&self) -> Result<(), String> {
         for OfCollective { collective, communicators } in &self.collectives {
             let is_behind =
@@ -214,7 +219,7 @@ impl Rules {
         Ok(())
     }
 
-    /// For people.
+    /// Writes the rules for people.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for OfCollective { collective, communicators } in &self.collectives {
@@ -233,7 +238,8 @@ impl Rules {
         text
     }
 
-    /// The rules for these communicators alone, by collective, where there are others than the library's.
+    /// Returns the rules for communicators of `ranks` ranks, by collective, where they differ from
+    /// the library's.
     pub fn of_ranks(&self, ranks: u32) -> impl Iterator<Item = (Collective, &[Rule])> {
         let of = move |one: &OfCollective| one.communicators.iter().position(|of| of.ranks == ranks);
         self.collectives.iter().filter_map(move |one| {
@@ -242,7 +248,7 @@ impl Rules {
         })
     }
 
-    /// How many rules there are.
+    /// Counts the rules.
     pub fn count(&self) -> usize {
         self.collectives.iter().flat_map(|one| &one.communicators).map(|one| one.rules.len()).sum()
     }

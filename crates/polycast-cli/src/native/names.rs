@@ -3,7 +3,7 @@ use std::fmt;
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
-/// One of the library's own algorithms, with what it may be told; 0: as the library has it.
+/// An algorithm of the library's own, with its parameters; 0: as the library has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
     /// Open MPI's number among those for the collective, or the place among MPICH's; 0: the library decides.
@@ -20,7 +20,7 @@ impl Way {
     /// The library decides.
     pub const STOCK: Way = Way { algorithm: 0, fan: 0, segment: 0, name: "ignore" };
 
-    /// That number of a collective, if there is such a one.
+    /// The way with the algorithm of that number, if the collective has such a one.
     pub fn new(collective: Collective, algorithm: u32, fan: u32, segment: u64) -> Option<Way> {
         if algorithm == 0 {
             return Some(Way::STOCK);
@@ -31,7 +31,7 @@ impl Way {
         Some(Way { algorithm, fan, segment, name })
     }
 
-    /// The one of that name.
+    /// The way with the algorithm of that name, if the collective has such a one.
     pub fn named(collective: Collective, name: &str, fan: u32, segment: u64) -> Option<Way> {
         if name == Way::STOCK.name {
             return Some(Way::STOCK);
@@ -41,14 +41,14 @@ impl Way {
         Way::new(collective, place as u32 + 1, fan, segment)
     }
 
-    /// Whether it does something with segments.
+    /// True if the algorithm can send in segments.
     pub fn can_be_cut(self, collective: Collective) -> bool {
         let known =
             self.algorithm.checked_sub(1).and_then(|place| algorithms(collective).get(place as usize));
         known.is_some_and(|(_, takes)| *takes != Nothing)
     }
 
-    /// What Open MPI 6 calls it.
+    /// Returns Open MPI 6's name for the algorithm.
     pub fn name_in_json(self, collective: Collective) -> &'static str {
         if (collective, self.name) == BRUCK { BRUCK_IN_JSON } else { self.name }
     }
@@ -88,12 +88,12 @@ impl fmt::Display for Way {
     }
 }
 
-/// What an algorithm may be told.
+/// The parameters that an algorithm takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Nothing,
     Segments,
-    /// And how many children.
+    /// The size of segments and the number of children.
     SegmentsAndFan,
 }
 use Takes::{Nothing, Segments, SegmentsAndFan};
@@ -153,7 +153,7 @@ fn algorithms(collective: Collective) -> &'static [(&'static str, Takes)] {
     }
 }
 
-/// It has another name since Open MPI 5, where the fan-out counts.
+/// Bruck's allgather, which has another name since Open MPI 5, where the fan-out counts.
 const BRUCK: (Collective, &str) = (Collective::Allgather, "bruck");
 const BRUCK_IN_JSON: &str = "bruck-k-fanout";
 /// The k of Open MPI's k-nomial trees, whatever a rule says: only a variable for all calls changes it.
@@ -161,10 +161,10 @@ pub const RADIX: u32 = 4;
 
 /// Segments that are searched.
 const SEARCHED: [u64; 4] = [2 << 10, 8 << 10, 32 << 10, 128 << 10];
-/// Children that are searched.
+/// The numbers of children that are searched.
 const FANS: [u32; 2] = [2, 4];
 
-/// A library that has algorithms of its own and reads which is to serve what.
+/// A library that has algorithms of its own and reads rules that choose among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Open MPI, 3 to 6.
@@ -203,7 +203,8 @@ impl Library {
         }
     }
 
-    /// All that may be tried for messages of at most so many bytes on so many ranks, the library's own decision first.
+    /// Lists the ways that may be tried for messages of at most so many bytes on so many ranks, the
+    /// library's own decision first.
     pub fn ways(self, collective: Collective, most_bytes: u64, ranks: u32) -> Vec<Way> {
         if self == Library::OpenMpi {
             return ways(collective, most_bytes);
@@ -214,7 +215,7 @@ impl Library {
         [Way::STOCK].into_iter().chain(ours).collect()
     }
 
-    /// The variables by which it serves all calls of the collective so.
+    /// Returns the variables by which the library serves all calls of the collective this way.
     pub fn variables(self, way: Way, collective: Collective) -> Vec<(String, String)> {
         match self {
             Library::OpenMpi => way.variables(collective),
@@ -227,7 +228,8 @@ impl Library {
     }
 }
 
-/// All that may be tried for messages of at most so many bytes, the library's own decision first.
+/// Lists the ways that may be tried for messages of at most so many bytes, the library's own
+/// decision first.
 fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
     let mut found = vec![Way::STOCK];
     for (place, (name, takes)) in algorithms(collective).iter().enumerate() {

@@ -4,8 +4,8 @@ use polycast_core::policy::{Capabilities, Choice, CommunicatorShape, Epoch, Poli
 use super::names::RADIX;
 use super::{Library, Rule, Rules, Way};
 
-/// What a table of ours says for communicators of a shape, as far as the stock library can do it by itself, with a clause for each choice that it
-/// cannot. Collectives without rules are left out.
+/// Translates a table of ours into rules of the stock library for communicators of a shape, with a
+/// clause for each choice that the library lacks. Collectives without rules are left out.
 pub fn of_table(table: &Table, library: Library, shape: CommunicatorShape) -> (Rules, Vec<String>) {
     let shipped = Table::shipped();
     let policy = Policy::new(Chosen::new(&[], Some(table), &shipped, None), shape);
@@ -31,7 +31,8 @@ pub fn of_table(table: &Table, library: Library, shape: CommunicatorShape) -> (R
     (Rules::for_ranks(shape.ranks, of), lacking)
 }
 
-/// How many of ours make what Open MPI counts.
+/// Returns the factor from the bytes that we count to those that Open MPI counts: the number of
+/// ranks where we count one block and Open MPI all.
 fn blocks(collective: Collective, ranks: u32) -> u64 {
     match collective {
         Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {

@@ -6,21 +6,23 @@ use polycast_core::units::Bytes;
 
 use super::{Library, Rule, Way};
 
-/// Ways that take longer than the best one so many times are not measured again.
+/// The multiple of the best way's time up to which a way is measured again.
 const PROMISING: f64 = 1.3;
-/// So many calls of those that are take enough time for as many as an interval needs: some of it passes between them.
+/// The time for a size in the second round, as a number of its calls: more than an interval needs,
+/// for some of the time passes between calls.
 const CALLS: f64 = 1.5 * Measured::LEAST_SAMPLES as f64;
 
-/// The library's own ways, each measured in launches of its own: all once, then those that may win for longer.
+/// The search among the library's own ways, each measured in launches of its own: all once, then
+/// those that may win for longer.
 #[derive(Clone, Debug)]
 pub struct Search {
     sizes: Vec<u64>,
-    /// By way, then by size.
+    /// The times by way, then by size.
     ways: Vec<(Way, Vec<Option<Measured>>)>,
 }
 
 impl Search {
-    /// For a collective of so many ranks and these sizes, rising.
+    /// A search for a collective of so many ranks and these sizes, rising.
     pub fn new(library: Library, collective: Collective, sizes: Vec<u64>, ranks: u32) -> Search {
         let most = sizes.last().copied().unwrap_or(0);
         let none = vec![None; sizes.len()];
@@ -29,7 +31,7 @@ impl Search {
         Search { sizes, ways }
     }
 
-    /// All of them, with the sizes that each is to be measured at.
+    /// Returns all ways, with the sizes that each is to be measured at.
     pub fn first_round(&self) -> Vec<(Way, Vec<u64>)> {
         let is_cut = |way: &Way, bytes: u64| way.segment == 0 || way.segment < bytes;
         let worth = |way: &Way| self.sizes.iter().copied().filter(|bytes| is_cut(way, *bytes)).collect();
@@ -37,7 +39,8 @@ impl Search {
         all.filter(|(_, sizes): &(Way, Vec<u64>)| !sizes.is_empty()).collect()
     }
 
-    /// Those that may win, and the library's decision where one of them may win.
+    /// Returns the ways that may win with the sizes at which they may, and the library's own
+    /// decision at those sizes.
     pub fn second_round(&self) -> Vec<(Way, Vec<u64>)> {
         let may_win = |way: &Way, place: usize| {
             let Some(best) = self.best(place) else { return false };
@@ -53,7 +56,8 @@ impl Search {
         all.filter(|(_, sizes)| !sizes.is_empty()).collect()
     }
 
-    /// The launches of one of these, for as long a time or, where calls take long, as an interval needs: then each size by itself.
+    /// Returns the launches of a way, each with its sizes and the time for each size: `time`, or,
+    /// where calls take long, the time that an interval needs; such a size has a launch by itself.
     pub fn launches(&self, way: Way, sizes: Vec<u64>, time: Duration) -> Vec<(Vec<u64>, Duration)> {
         let needed = |bytes: &u64| {
             let place = self.sizes.iter().position(|size| size == bytes);
@@ -65,7 +69,7 @@ impl Search {
         together.into_iter().chain(long.into_iter().map(|bytes| (vec![bytes], needed(&bytes)))).collect()
     }
 
-    /// What was measured last counts.
+    /// Notes the time of a way for a size. The last measurement counts.
     pub fn took(&mut self, way: Way, bytes: u64, time: Measured) {
         let place = self.sizes.iter().position(|size| *size == bytes);
         let known = self.ways.iter_mut().find(|(known, _)| *known == way);
@@ -74,7 +78,7 @@ impl Search {
         }
     }
 
-    /// One that fails, or has wrong data, is none of them.
+    /// Removes a way that failed or had wrong data.
     pub fn leave_out(&mut self, way: Way) {
         self.ways.retain(|(known, _)| *known != way);
     }
@@ -93,7 +97,8 @@ impl Search {
         known.min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
     }
 
-    /// The best way and its time at each size, with the library's own time: that of the library, unless it is beaten beyond both intervals.
+    /// Returns the best way and its time at each size, with the time of the library's own decision.
+    /// The library's decision stays the best unless a way beats it beyond both intervals.
     pub fn found(&self) -> Vec<(u64, Way, Measured, Option<Measured>)> {
         let at = |(place, bytes): (usize, &u64)| {
             let stock = self.time(Way::STOCK, place);
@@ -105,7 +110,8 @@ impl Search {
         self.sizes.iter().enumerate().filter_map(at).collect()
     }
 
-    /// As rules: from the smallest size that was measured on, with borders at geometric means.
+    /// Makes rules of the best ways: from the smallest size that was measured on, with borders at
+    /// geometric means.
     pub fn rules(&self) -> Vec<Rule> {
         let found = self.found();
         let mut rules: Vec<Rule> = Vec::new();

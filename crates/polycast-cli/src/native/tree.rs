@@ -13,11 +13,11 @@ use polycast_core::collective::Collective;
 
 use super::Rule;
 
-/// Deeper ones are none of MPICH's.
+/// The deepest nesting of a tree; MPICH's are not deeper.
 const MOST_DEEP: usize = 64;
-/// How each begins.
+/// The text that each tree of a collective begins with.
 const BEGINS: &str = "{\"collective=";
-/// MPICH reads sizes as a C int.
+/// The largest size in bytes, for MPICH reads sizes as a C int.
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 /// A node: names in their order, each with what holds there.
@@ -83,12 +83,12 @@ fn names(collective: Collective) -> (&'static str, &'static str) {
 }
 
 impl Tree {
-    /// Whether a text begins as such a file does.
+    /// True if a text begins as a file of such a tree does.
     pub fn is_one(text: &str) -> bool {
         text.chars().filter(|letter| !letter.is_whitespace()).take(BEGINS.len()).eq(BEGINS.chars())
     }
 
-    /// Reads one.
+    /// Reads a file of a tree.
     pub fn parse(text: &str) -> Result<Tree, String> {
         let mut left = Text { left: text, whole: text.len() };
         let tree = left.tree(0)?;
@@ -100,7 +100,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Each way down ends with an algorithm, and what holds only sometimes has something behind it.
+    /// Checks that each way down ends with an algorithm, and that what holds only sometimes has
+    /// something behind it.
     fn check(&self, of: &str, deep: usize) -> Result<(), String> {
         let is_end = |name: &str| name.starts_with("algorithm=") || name.starts_with("composition=");
         let other = self.0.iter().find(|(name, _)| deep == 0 && !name.starts_with("collective="));
@@ -116,7 +117,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The tree that is built into a library; what is for other layers of it is passed over.
+    /// Reads the tree that is built into a library; trees for other layers of the library are
+    /// passed over.
     pub fn of_library(path: &Path) -> Result<Tree, String> {
         let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut left = &bytes[..];
@@ -151,7 +153,7 @@ impl Tree {
         self.at(&format!("collective={}", names(collective).0))?.at("comm_type=intra")
     }
 
-    /// Communicators of so many ranks are served by these rules; everything else as it was.
+    /// Adds rules for communicators of `ranks` ranks; all other calls are served as before.
     pub fn graft(&mut self, collective: Collective, ranks: u32, rules: &[Rule]) -> Result<(), String> {
         let (name, function) = names(collective);
         let mut place =
@@ -191,7 +193,7 @@ impl Tree {
         Ok(())
     }
 
-    /// As a file.
+    /// Writes the tree as a file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
@@ -214,7 +216,8 @@ impl Tree {
         text.push('}');
     }
 
-    /// For people: what there is for the collectives that are known here, between the ranks of one communicator.
+    /// Writes the tree for people: the collectives that are known here, between the ranks of one
+    /// communicator.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for collective in Collective::ALL {
@@ -233,7 +236,7 @@ impl Tree {
         }
     }
 
-    /// How many decisions there are.
+    /// Counts the decisions.
     pub fn count(&self) -> usize {
         let of = |(name, below): &(String, Tree)| {
             if name.starts_with("algorithm=") || name.starts_with("composition=") { 1 } else { below.count() }

@@ -9,10 +9,10 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
-/// What is left to the MPI.
+/// The colour of calls that are left to the MPI.
 pub const STOCK: Colour = Colour(127, 127, 127);
 
-/// By names without parameters.
+/// The colours of algorithms by their names without parameters.
 const KNOWN: [(&str, Colour); 24] = [
     ("stock", STOCK),
     ("polycast", Colour(0, 114, 178)),
@@ -42,14 +42,15 @@ const KNOWN: [(&str, Colour); 24] = [
 ];
 
 impl Colour {
-    /// That of an algorithm, whatever its parameters.
+    /// Returns the colour of an algorithm, whatever its parameters.
     pub fn of(name: &str) -> Colour {
         let name = name.split([':', ',', ' ']).next().unwrap_or_default();
         let known = KNOWN.iter().find(|(known, _)| *known == name);
         known.map_or_else(|| Colour::by_name(name), |(_, colour)| *colour)
     }
 
-    /// FNV-1a of the name around the colour wheel: dark enough for lines on white, and light enough for black.
+    /// Returns a colour from the wheel by the name's hash (FNV-1a): dark enough for lines on white,
+    /// and light enough for black.
     fn by_name(name: &str) -> Colour {
         let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let hash = name.bytes().fold(0x811c_9dc5, mix);
@@ -62,7 +63,7 @@ impl Colour {
         Colour(part(2.0), part(0.0), part(4.0))
     }
 
-    /// The same lighter, for `part` of 1 white, or darker, for parts below 0.
+    /// Returns the colour lighter, mixed with `part` of 1 white; or darker, for parts below 0.
     pub fn shade(self, part: f64) -> Colour {
         let to = if part < 0.0 { 0.0 } else { 255.0 };
         let one =
@@ -70,14 +71,15 @@ impl Colour {
         Colour(one(self.0), one(self.1), one(self.2))
     }
 
-    /// Of one of several things that have this colour: the first as it is, the others each darker or lighter.
+    /// Returns the shade for one of several things that have this colour: the first as it is, the
+    /// others each darker or lighter.
     pub fn of_several(self, number: usize) -> Colour {
         const SHADES: [f64; 8] = [0.0, -0.35, 0.4, -0.6, 0.2, -0.2, 0.55, -0.48];
         self.shade(SHADES[number % SHADES.len()])
     }
 }
 
-/// As SVG and CSS read it.
+/// The colour as SVG and CSS read it.
 impl fmt::Display for Colour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Colour(red, green, blue) = self;

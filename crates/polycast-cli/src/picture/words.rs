@@ -3,7 +3,7 @@
 /// The mean width of a character over the size of its font: a generous one, since the font is known to whoever looks at the file only.
 const CHARACTER: f64 = 0.6;
 
-/// How wide a text is, in the unit of the font's size.
+/// Returns the width of a text, in the unit of the font's size.
 pub fn width(text: &str, font: f64) -> f64 {
     text.chars().count() as f64 * font * CHARACTER
 }

@@ -1,7 +1,7 @@
 use super::label;
 use super::ticks::{Scale, ticks};
 
-/// What an axis shows, and how.
+/// The quantity on an axis, and its scale.
 #[derive(Clone, Debug)]
 pub struct Axis {
     label: String,
@@ -10,12 +10,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Plain numbers, evenly spread from 0.
+    /// An axis of plain numbers, evenly spread from 0.
     pub fn linear(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Linear, show: label::number }
     }
 
-    /// Numbers of things that are doubled, such as machines: a logarithmic axis with powers of two.
+    /// A logarithmic axis with powers of two, for numbers of things that are doubled, such as
+    /// machines.
     pub fn doublings(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Log2, show: label::number }
     }
@@ -34,7 +35,7 @@ impl Axis {
         &self.label
     }
 
-    /// Whether the value has a place on it.
+    /// True if the value has a place on the axis.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
@@ -43,7 +44,7 @@ impl Axis {
         if self.scale == Scale::Linear { "a number" } else { "a number above 0" }
     }
 
-    /// A value as its ticks would have it.
+    /// Returns the value as the axis's ticks would show it.
     pub(super) fn shown(&self, value: f64) -> String {
         if self.scale == Scale::Log2 {
             return (self.show)(value);
@@ -85,7 +86,8 @@ impl Axis {
     }
 }
 
-/// How much of what the values take their intervals may take beyond them on either side.
+/// The part of the values' range by which intervals may extend the axis beyond the values on either
+/// side, where that is more than the least.
 const CORNER: f64 = 0.4;
 
 /// An axis with its ticks.
@@ -96,7 +98,7 @@ pub(super) struct Ticked {
 }
 
 impl Ticked {
-    /// Where a value stands: 0 at the first tick, 1 at the last.
+    /// Returns the place of a value on the axis: 0 at the first tick, 1 at the last.
     pub(super) fn part(&self, value: f64) -> f64 {
         let (start, end) = (self.place(self.ticks[0]), self.place(self.ticks[self.ticks.len() - 1]));
         (self.place(value) - start) / (end - start)
@@ -113,7 +115,7 @@ impl Ticked {
         })
     }
 
-    /// What stands at the ticks.
+    /// Returns the labels of the ticks.
     pub(super) fn labels(&self) -> impl Iterator<Item = String> {
         self.labelled().map(|(_, label)| label)
     }

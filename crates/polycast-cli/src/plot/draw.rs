@@ -20,17 +20,18 @@ use super::{Chart, Curve, Look, Point, legend};
 use crate::picture::words;
 
 const WIDTH: f64 = 960.0;
-/// Of the plot, with its axes.
+/// The height of the plot with its axes.
 const HEIGHT: f64 = 510.0;
 const MARGIN: f64 = 14.0;
 const TITLE: f64 = 18.0;
 const NOTE: f64 = 12.0;
 pub(super) const FONT: f64 = 14.0;
-/// From one line of text to the next, over the size of the font.
+/// The distance from one line of text to the next, as a multiple of the font's size.
 const LINE: f64 = 1.4;
-/// What stands below the plot: numbers, and the axis's name.
+/// The height below the plot, for numbers and the axis's name.
 const BELOW: f64 = 56.0;
-/// Between the frame and the first and last point, so that no interval lies on an axis.
+/// The distance between the frame and the first and last point, so that no interval lies on an
+/// axis.
 const INSET: f64 = 16.0;
 
 const INK: &str = "#1c2126";
@@ -56,7 +57,7 @@ impl Frame<'_> {
         self.bottom - self.y.part(value) * (self.bottom - self.top)
     }
 
-    /// The end of an interval, and whether it lies beyond what is shown.
+    /// Returns the place of an interval's end, and whether the end lies beyond the axis.
     fn end(&self, value: f64) -> (f64, bool) {
         let y = self.y(value);
         (y.clamp(self.top, self.bottom), y < self.top - 0.5 || y > self.bottom + 0.5)
@@ -116,7 +117,7 @@ fn heading(title: &[String], notes: &[String]) -> Group {
     group
 }
 
-/// A line for what no axis tells: hollow marks, and intervals that go on.
+/// Returns the line that explains hollow marks, if the chart has any.
 fn what_marks_mean(chart: &Chart) -> Option<String> {
     let points = || chart.curves.iter().flat_map(|curve| &curve.points);
     let said = [
@@ -201,7 +202,7 @@ fn drawn(chart: &Chart, curve: &Curve, style: &Style, frame: &Frame, shift: f64)
     group
 }
 
-/// For who points at it.
+/// Returns the words that appear when a pointer is on a point.
 fn told(chart: &Chart, curve: &Curve, point: &Point) -> String {
     let (x, y) = (chart.x.shown(point.x), chart.y.shown(point.y));
     let interval = point.interval.map_or_else(String::new, |(low, high)| {

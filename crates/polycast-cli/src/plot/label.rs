@@ -4,21 +4,21 @@ use polycast_core::units::Bytes;
 
 use crate::picture::words;
 
-/// `0.5`, `20`, `1000`, `20,000`: without digits that say nothing.
+/// Writes a number without digits that say nothing: `0.5`, `20`, `1000`, `20,000`.
 pub(super) fn number(value: f64) -> String {
     // Twelve digits hide what binary fractions leave behind, such as 0.30000000000000004.
     let rounded = (value * 1e12).round() / 1e12;
     words::thousands(&format!("{rounded}"))
 }
 
-/// `512 B`, `8 KiB`.
+/// Writes bytes: `512 B`, `8 KiB`.
 pub(super) fn bytes(value: f64) -> String {
     let text = Bytes(value.round() as u64).to_string();
     let unit = text.find(|c: char| c.is_alphabetic());
     unit.map_or_else(|| format!("{text} B"), |unit| format!("{} {}", &text[..unit], &text[unit..]))
 }
 
-/// `50 µs`, `1.5 s`, from nanoseconds.
+/// Writes nanoseconds: `50 µs`, `1.5 s`.
 pub(super) fn nanoseconds(value: f64) -> String {
     let units = [("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
     let (unit, scale) = units.into_iter().find(|(_, scale)| value.abs() >= *scale).unwrap_or(("ns", 1.0));

@@ -7,12 +7,12 @@ use super::draw::{FONT, Frame, line};
 use super::style::{Style, outline};
 use crate::picture::words;
 
-/// From one name to the next, where they would be nearer.
+/// The least distance from one name to the next.
 const LINE: i32 = 20;
-/// Room of the sample of a curve, and of what leads there from the curve's end.
+/// The room for the sample of a curve, and for the line that leads there from the curve's end.
 const SAMPLE: f64 = 36.0;
 const LEAD: f64 = 22.0;
-/// Above the first name and below the last one.
+/// The distance above the first name and below the last one.
 const MARGIN: i32 = 20;
 
 /// The room that the names need beside the plot.
@@ -21,7 +21,7 @@ pub(super) fn width(curves: &[Curve], most: f64) -> f64 {
     (longest + SAMPLE + LEAD + 20.0).min(most)
 }
 
-/// The names of those that have points, in what the picture has beside the plot.
+/// Draws the names of the curves that have points, beside the plot.
 pub(super) fn drawn(curves: &[Curve], styles: &[Style], frame: &Frame<'_>, width: f64, height: f64) -> Group {
     let last = |curve: &Curve| curve.points.iter().max_by(|a, b| a.x.total_cmp(&b.x)).copied();
     let present: Vec<(usize, f64)> = curves
@@ -61,8 +61,8 @@ pub(super) fn drawn(curves: &[Curve], styles: &[Style], frame: &Frame<'_>, width
     group
 }
 
-/// Heights for labels that want to be at `wanted`, in the same order from above, not nearer than `line` to each other
-/// unless there is no room, and between `top` and `bottom`.
+/// Returns heights for labels that want to be at `wanted`, in the same order from above, not nearer
+/// than `line` to each other unless there is no room, and between `top` and `bottom`.
 fn places(wanted: &[i32], line: i32, top: i32, bottom: i32) -> Vec<i32> {
     let steps = wanted.len().saturating_sub(1).max(1) as i32;
     let line = line.min((bottom - top) / steps);

@@ -29,7 +29,7 @@ use thiserror::Error;
 /// Curves over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Stands above it.
+    /// The title above the plot.
     pub title: String,
     /// Lines under the title: the program, the MPI, the rate, the day.
     pub notes: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The later ones are drawn over the earlier ones.
+    /// The curves. Later ones are drawn over earlier ones.
     pub curves: Vec<Curve>,
 }
 
@@ -45,7 +45,7 @@ pub struct Chart {
 #[derive(Clone, Debug)]
 pub struct Curve {
     name: String,
-    /// What gives it its colour: an algorithm, or what is measured in its place.
+    /// The subject that gives the curve its colour: an algorithm, or what is measured in its place.
     about: String,
     points: Vec<Point>,
     look: Look,
@@ -54,11 +54,11 @@ pub struct Curve {
 /// A point in the units of the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// The value along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis.
+    /// The value along the vertical axis.
     pub y: f64,
-    /// The ends of its error bar along the vertical axis.
+    /// The ends of the error bar along the vertical axis.
     pub interval: Option<(f64, f64)>,
     /// The sign of a point that is not to be taken as it is: `?`, `!`.
     pub doubt: Option<char>,
@@ -72,7 +72,7 @@ enum Look {
     Published,
 }
 
-/// Why a chart cannot be drawn.
+/// The reason why a chart cannot be drawn.
 #[derive(Debug, Error)]
 pub enum PlotError {
     /// No curve has a point.
@@ -90,9 +90,9 @@ pub enum PlotError {
         curve: String,
         /// The axis's label.
         axis: String,
-        /// What the axis can show.
+        /// The values that the axis can show, in words.
         expected: &'static str,
-        /// What it was to show.
+        /// The value that was to be shown.
         value: f64,
     },
 }
@@ -103,12 +103,12 @@ impl Point {
         Point { x, y, interval: None, doubt: None }
     }
 
-    /// The same point with an error bar from `low` to `high`.
+    /// Returns the point with an error bar from `low` to `high`.
     pub fn between(self, low: f64, high: f64) -> Point {
         Point { interval: Some((low, high)), ..self }
     }
 
-    /// The same point with a sign that it is not to be taken as it is.
+    /// Returns the point with a sign that warns of its value.
     pub fn doubted(self, sign: Option<char>) -> Point {
         Point { doubt: sign, ..self }
     }
@@ -120,12 +120,12 @@ impl Curve {
         Curve { about: name.clone(), name, points, look }
     }
 
-    /// A line with marks, and error bars where points have them.
+    /// A curve of measured values: a line with marks, and error bars where points have them.
     pub fn measured(name: impl Into<String>, points: Vec<Point>) -> Curve {
         Curve::new(name, points, Look::Measured)
     }
 
-    /// A dashed grey line: what the others are held against.
+    /// A curve that the others are held against: a dashed grey line.
     pub fn reference(name: impl Into<String>, points: Vec<Point>) -> Curve {
         Curve::new(name, points, Look::Reference)
     }
@@ -135,22 +135,23 @@ impl Curve {
         Curve::new(name, points, Look::Scattered)
     }
 
-    /// What somebody else has measured of the same: a dotted line of the same colour.
+    /// Makes the curve of somebody else's measurements of the same thing: a dotted line of the same
+    /// colour.
     pub fn published(name: &str, points: Vec<Point>) -> Curve {
         Curve::new(format!("{name}, published"), points, Look::Published).about(name)
     }
 
-    /// The same curve in the colour of this algorithm.
+    /// Returns the curve in the colour of this algorithm.
     pub fn about(self, algorithm: &str) -> Curve {
         Curve { about: algorithm.to_owned(), ..self }
     }
 
-    /// The same curve with another name, in the same colour.
+    /// Returns the curve with another name, in the same colour.
     pub fn named(self, name: String) -> Curve {
         Curve { name, ..self }
     }
 
-    /// What stands at its end.
+    /// Returns the name that stands at the curve's end.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -199,7 +200,7 @@ impl Chart {
 }
 
 impl Point {
-    /// Everything that must have room along the vertical axis.
+    /// Returns the values that must have room along the vertical axis.
     fn heights(&self) -> impl Iterator<Item = f64> + use<> {
         let interval = self.interval.map(|(low, high)| [low, high]);
         [self.y].into_iter().chain(interval.into_iter().flatten())

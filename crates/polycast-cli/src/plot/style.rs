@@ -20,14 +20,16 @@ const MARKS: [&[(f64, f64)]; 5] = [
     &[(-5.0, -4.0), (5.0, -4.0), (0.0, 5.0)],
 ];
 
-/// By colour, by dashes and by marks, so that a curve stays visible where another one lies on it, and without colours.
+/// The style of a curve: its colour, dashes and marks, so that it stays visible where another curve
+/// lies on it, and without colours.
 pub(super) struct Style {
     pub(super) colour: Colour,
     pub(super) dash: Option<&'static str>,
     pub(super) mark: Option<&'static [(f64, f64)]>,
 }
 
-/// Of the curves of a chart. A colour is that of what a curve is about; of several about the same the later ones have other shades.
+/// Chooses the styles of a chart's curves. A curve has the colour of its subject; of several curves
+/// about the same subject the later ones have other shades.
 pub(super) fn all(curves: &[Curve]) -> Vec<Style> {
     let colour = |curve: &Curve| Colour::of(&curve.about);
     let of = |(index, curve): (usize, &Curve)| match curve.look {

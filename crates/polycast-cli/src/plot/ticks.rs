@@ -1,20 +1,21 @@
 //! Where an axis has its ticks: at numbers that people like, no more of them than there is room for, around all data.
 
-/// How values are spread along an axis.
+/// The spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Evenly, from 0.
+    /// Even, from 0.
     Linear,
-    /// Each doubling takes the same room.
+    /// Logarithmic: each doubling takes the same room.
     Log2,
-    /// Each power of ten takes the same room.
+    /// Logarithmic: each power of ten takes the same room.
     Log10,
 }
 
 /// The most steps between ticks.
 const MAX_STEPS: i32 = 10;
 
-/// Ticks in ascending order; the first is not above `low`, the last not below `high`, and they are not the same.
+/// Returns ticks in ascending order; the first is not above `low`, the last not below `high`, and
+/// these two differ.
 pub(super) fn ticks(scale: Scale, low: f64, high: f64) -> Vec<f64> {
     match scale {
         Scale::Linear => linear(low.min(0.0), high),
@@ -43,7 +44,7 @@ fn powers_of_two(low: f64, high: f64) -> Vec<f64> {
     (0..=steps).map(|index| 2f64.powi(first + index * step)).collect()
 }
 
-/// 1, 2, 5, 10, … while they fit, else powers of ten.
+/// Returns ticks at 1, 2, 5, 10, … while they fit, else at powers of ten.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let first = low.log10().floor() as i32;
     let last = (high.log10().ceil() as i32).max(first + 1);

@@ -16,14 +16,15 @@ use polycast_trace::{Call, has_root};
 use super::load::Traced;
 use crate::arrival_file::{HEADING, check_heading};
 
-/// Calls that a file has at most: the first ones. A measuring job keeps them all.
+/// The most calls in a file, which has the first ones. A measuring job keeps all calls of a file.
 pub const MAX_ROWS: usize = 4096;
-/// Ranks at most, and numbers in all.
+/// The most ranks of a file, and the most numbers in all.
 pub const MAX_NUMBERS: usize = 1 << 22;
-/// No rank waits for another one longer.
+/// The longest time that a rank may wait for another.
 const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);
 
-/// Of the calls with a root among all ranks of the job, or of all other calls where there is none.
+/// Writes the arrival times of a job's calls as a file for `polycast bench`: those of the calls
+/// with a root among all ranks of the job, or of all its other calls if there are none.
 pub fn arrivals(traced: &Traced) -> Result<String, String> {
     let ranks = traced.job.ranks;
     let is_of_all = |call: &&Call| {
@@ -58,13 +59,14 @@ fn first_ns(call: &Call) -> i64 {
     call.parts.iter().map(|part| part.called_ns).min().unwrap_or(0)
 }
 
-/// One row that [`read`] refuses would cost all the others.
+/// True if [`read`] takes the call: no rank arrives later than the longest delay. One refused row
+/// would cost all the others.
 fn is_readable(call: &Call) -> bool {
     let first = first_ns(call);
     call.parts.iter().all(|part| part.called_ns.abs_diff(first) <= LONGEST.0)
 }
 
-/// What such a file says.
+/// Reads a file of arrival times.
 ///
 /// # Errors
 /// Which line is wrong, and what was expected.

@@ -14,25 +14,26 @@ use super::summary::{class_of, collective_name};
 pub struct Gain {
     /// The operation.
     pub collective: String,
-    /// Sizes from here on that trials take for one: up to twice as many, or to less than a cache line.
+    /// The smallest size in bytes of those that trials take for one: up to twice as many, or all below a
+    /// cache line.
     pub first_bytes: u64,
     /// Ranks of the communicators.
     pub ranks: u64,
-    /// What was compared: its choice, and the median of the mean of the ranks.
+    /// The choices that were compared, each with the median of the mean of the ranks.
     pub compared: Vec<Time>,
-    /// What stays.
+    /// The choice that stays.
     pub stays: String,
-    /// An earlier job found it.
+    /// True if an earlier job found the result.
     pub is_remembered: bool,
-    /// How many times as fast it is as the MPI below.
+    /// The speed of the choice that stays, as a multiple of the speed of the MPI below.
     pub times_as_fast: Option<f64>,
-    /// Calls of such sizes on such communicators that it has served.
+    /// The calls of these sizes on these communicators that the choice has served.
     pub calls: u64,
-    /// What each rank saved in them, by the medians of the trial.
+    /// The time in seconds that each rank saved in these calls, by the medians of the trial.
     pub saved_seconds: Option<f64>,
 }
 
-/// What one way took.
+/// The time of one way.
 #[derive(Serialize)]
 pub struct Time {
     /// The way.
@@ -41,10 +42,11 @@ pub struct Time {
     pub seconds: f64,
 }
 
-/// How many calls there were, by collective, class of sizes, ranks of the communicator, and choice.
+/// The number of calls by collective, class of sizes, ranks of the communicator, and choice.
 type Counts = BTreeMap<(u8, u64, u32, u16), u64>;
 
-/// Of the report that rank 0 leaves (docs/report.md). What is not as it should be is not there.
+/// Reads the trials from the report that rank 0 leaves (docs/report.md). Trials that are not as
+/// they should be are left out.
 pub fn gains(traced: &Traced) -> Vec<Gain> {
     let mut counts = Counts::new();
     for call in &traced.calls {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A text as it stands between tags and in attributes.
+/// Escapes a text for HTML, between tags and in attributes.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,7 +18,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A section with a heading, a sentence on how to read it, and what it shows.
+/// Writes a section: a heading, a sentence on how to read it, and its content.
 pub fn section(id: &str, heading: &str, how: &str, content: &str) -> String {
     format!(
         "<section id=\"{id}\"><h2>{}</h2><p class=\"how\">{}</p>{content}</section>\n",
@@ -27,14 +27,14 @@ pub fn section(id: &str, heading: &str, how: &str, content: &str) -> String {
     )
 }
 
-/// What stands in a cell of a table.
+/// A cell of a table.
 pub struct Cell {
     html: String,
-    /// By which the column is sorted, where the text does not tell.
+    /// The number by which the column is sorted, if the text does not tell.
     worth: Option<f64>,
 }
 
-/// Text stays text, whatever it looks like: most of it comes from files of others.
+/// A cell of escaped text: most texts come from files of others, and might look like HTML.
 impl From<String> for Cell {
     fn from(text: String) -> Cell {
         Cell { html: escaped(&text), worth: None }
@@ -62,7 +62,8 @@ pub fn table(header: &[&str], rows: Vec<Vec<Cell>>, left: usize) -> String {
     html
 }
 
-/// A bar of parts, each with its class, its share of the bar from 0 to 1, and what is said of it. It is worth what they have together.
+/// Makes a bar of parts, each with its class, its share of the bar from 0 to 1, and its words. The
+/// column is sorted by the sum of the shares.
 pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
     let said: Vec<&str> = parts.iter().map(|(_, _, said)| &said[..]).collect();
     let mut html = format!("<div class=\"bar\" role=\"img\" aria-label=\"{}\">", escaped(&said.join(", ")));
@@ -75,7 +76,7 @@ pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
     Cell { html, worth: Some(parts.iter().map(|(_, share, _)| share).sum()) }
 }
 
-/// What the parts of bars are: their classes, and words.
+/// Writes the key to the bars: for each part its class in the style sheet, and its words.
 pub fn key(parts: &[(&str, &str)]) -> String {
     let one =
         |(class, said): &(&str, &str)| format!("<span><i class=\"{class}\"></i>{}</span>", escaped(said));

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::terminal::{count, hanging, nanoseconds, paragraph, size, table};
 
-/// What such a file calls itself.
+/// The name of the schema in a job's report.
 const SCHEMA: &str = "polycast-report";
-/// Reasons that are told of one job, the most calls first.
+/// The most reasons that are listed for one job.
 const REASONS: usize = 6;
 
 /// A job's report.
@@ -46,7 +46,7 @@ impl Calls {
     }
 }
 
-/// Whether a text is a report, and then what it says.
+/// Reads a report; `None` if the text is no report.
 ///
 /// # Errors
 /// A report of a version that this tool cannot read.
@@ -84,7 +84,7 @@ impl JobReport {
         at.get(..16).map(|minute| minute.replace('T', " "))
     }
 
-    /// `16 × 4`: ranks in all, and nodes.
+    /// Writes ranks in all, and nodes: `16 × 4`.
     fn place(&self) -> Option<String> {
         let [ranks, nodes] = ["ranks", "nodes"].map(|key| self.job(key).and_then(Value::as_u64));
         Some(format!("{} × {}", ranks?, nodes?))
@@ -98,14 +98,16 @@ impl JobReport {
         self.collectives().map(|of| Calls::of(&of[what])).fold(Calls::default(), Calls::and)
     }
 
-    /// What rank 0 spent in collectives, of the time between MPI's begin and end.
+    /// Returns the share of the time between MPI's begin and end that rank 0 spent in collectives,
+    /// from 0 to 1.
     fn share(&self) -> Option<f64> {
         let all = self.job("seconds")?.as_f64().filter(|seconds| *seconds > 0.0)?;
         Some((self.sum("served").and(self.sum("left_to_mpi")).seconds / all).min(1.0))
     }
 
-    /// What the calls of which trials know how much faster they are would have taken longer by the MPI: about. By the trial that says least for a
-    /// class of sizes; nothing where no trial chose polycast.
+    /// Estimates the seconds that polycast saved: how much longer the served calls would have taken
+    /// by the MPI, for classes of sizes that have a trial. Of several trials of a class the one
+    /// with the least gain counts; `None` if no trial chose polycast.
     fn gained_seconds(&self) -> Option<f64> {
         let trials = self.report["rank_0"]["trials"].as_array()?;
         let mut gained = None;
@@ -130,7 +132,7 @@ impl JobReport {
         gained
     }
 
-    /// Why calls were left to the MPI: collective, reason, calls; the most calls first.
+    /// Returns why calls were left to the MPI: collective, reason, calls; the most calls first.
     fn reasons(&self) -> Vec<(String, String, u64)> {
         let mut found: Vec<(String, String, u64)> = Vec::new();
         for of in self.collectives() {
@@ -147,7 +149,7 @@ impl JobReport {
         found
     }
 
-    /// One report on a screen.
+    /// Writes the report for a screen.
     pub fn told(&self) -> String {
         let began = self.began().map(|began| format!("{began} UTC"));
         let ranks = self.job("ranks").and_then(Value::as_u64).zip(self.job("nodes").and_then(Value::as_u64));
@@ -208,7 +210,7 @@ impl JobReport {
         ]
     }
 
-    /// What `--json` prints of it.
+    /// Returns the report as `--json` prints it.
     pub fn json(&self) -> Value {
         let calls = |what: &str| self.sum(what).calls;
         let reasons = self.reasons();
@@ -227,7 +229,7 @@ impl JobReport {
     }
 }
 
-/// How many times as fast as stock what stays is, if it is not stock.
+/// Returns how many times as fast as stock the choice that stays is; `None` if stock itself stays.
 fn times_as_fast(trial: &Value) -> Option<f64> {
     let stays = trial["stays"].as_str().filter(|stays| *stays != "stock")?;
     let times = trial["times"].as_array()?;
@@ -235,7 +237,7 @@ fn times_as_fast(trial: &Value) -> Option<f64> {
     Some(of("stock")? / of(stays).filter(|seconds| *seconds > 0.0)?)
 }
 
-/// A row of the table of one job.
+/// Returns a collective's row in the table of one job.
 fn of_collective(of: &Value) -> Vec<String> {
     let mut algorithms: Vec<(&str, u64)> = of["algorithms"]
         .as_array()
@@ -252,7 +254,7 @@ fn of_collective(of: &Value) -> Vec<String> {
     [name, by].into_iter().chain(numbers(served)).chain(numbers(left)).collect()
 }
 
-/// The reason without what stands in brackets, and no longer than a cell.
+/// Shortens a reason: without its brackets, and no longer than a cell.
 fn shortened(reason: &str) -> String {
     const MOST: usize = 48;
     let plain = reason.split(" (").next().unwrap_or_default();
@@ -262,7 +264,7 @@ fn shortened(reason: &str) -> String {
     }
 }
 
-/// Several reports: a line for each, the earliest first.
+/// Writes several reports: a line for each, the earliest first.
 pub fn told_of_several(reports: &[JobReport]) -> String {
     let mut sorted: Vec<&JobReport> = reports.iter().collect();
     sorted.sort_by_key(|report| report.job("began_unix_seconds").and_then(Value::as_u64));

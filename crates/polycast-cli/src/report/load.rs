@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use polycast_trace::{Call, Ending, Job, Kind, Trace, calls, decode};
 use serde_json::Value;
 
-/// Events of all ranks that are looked at: of more, the last ones of each rank. They take 40 bytes each, and their calls twice that.
+/// The most events of all ranks that are read: of more, the last ones of each rank. An event takes
+/// 40 bytes, and its calls twice that.
 const MAX_EVENTS: usize = 24_000_000;
 
-/// The end of the name of a rank's file, and the report that rank 0 leaves beside them.
+/// The extension of ranks' files. Rank 0 leaves its report beside them.
 const EXTENSION: &str = "trace";
 const REPORT: &str = "report.json";
 
@@ -19,11 +20,11 @@ const REPORT: &str = "report.json";
 pub struct Traced {
     /// The ranks on one clock.
     pub job: Job,
-    /// Their calls.
+    /// The calls of the ranks.
     pub calls: Vec<Call>,
-    /// What the job's own report says, if it left one.
+    /// The job's own report, if it left one.
     pub report: Option<Value>,
-    /// What is to be known of the traces: damaged files, events that are not there, clocks.
+    /// Remarks on the traces: damaged files, missing events, clocks.
     pub notes: Vec<String>,
 }
 
@@ -74,7 +75,8 @@ fn read_all(folder: &Path, notes: &mut Vec<String>) -> Result<(Vec<Trace>, usize
     Ok((traces, files.len()))
 }
 
-/// Leaves so many events, and whether there were more. Those that were left out here are none that the rank did not keep.
+/// Keeps the last `events` events of a trace; true if there were more. The count of recorded events
+/// falls by those removed here, so they do not count as events that the rank did not keep.
 fn keep_last(trace: &mut Trace, events: usize) -> bool {
     let surplus = trace.events.len().saturating_sub(events);
     if surplus > 0 {
@@ -85,7 +87,8 @@ fn keep_last(trace: &mut Trace, events: usize) -> bool {
     surplus > 0
 }
 
-/// Whoever reads a pipe waits for somebody to write, and a device may have no end.
+/// Reads a regular file and refuses others: a pipe may block until somebody writes, and a device
+/// may have no end.
 fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(file)?.is_file() {
         true => fs::read(file),
@@ -144,7 +147,7 @@ fn notes_of(job: &Job) -> Vec<String> {
     notes
 }
 
-/// `rank 3`, `ranks 0, 1, 2, 3 and 60 more`.
+/// Lists ranks: `rank 3`, `ranks 0, 1, 2, 3 and 60 more`.
 fn ranks(ranks: &[u32]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
@@ -206,7 +209,7 @@ pub(super) mod tests {
         Event { at_ns, kind, detail: 0, communicator: 0, call: 1, a: 0, b: 0, c: 0 }
     }
 
-    /// What a rank of three has recorded.
+    /// Returns a trace that one rank of three has recorded.
     pub fn trace(rank: u32, room: usize, record: impl Fn(&Recorder)) -> Trace {
         let recorder = Recorder::new(&about(rank), room);
         record(&recorder);

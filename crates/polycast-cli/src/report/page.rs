@@ -13,7 +13,8 @@ use crate::terminal::{nanoseconds, size as written};
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
 
-/// Where to read on: the page has nothing from outside, and no address but these.
+/// The footer, which says where to read on. The page has nothing from outside, and no address but
+/// these.
 const FOOTER: &str = "<footer>Made by <code>polycast report</code>. What is recorded, and how to read this page: docs/trace.md of polycast, \
     <code>man polycast-report</code>; of a job's report: docs/report.md; of measurements: docs/benchmarking.md.</footer>";
 
@@ -80,7 +81,7 @@ fn heading(summary: &Summary) -> String {
     )
 }
 
-/// With what the job ran, and when.
+/// Writes what the job ran with, and when.
 fn about(summary: &Summary) -> String {
     let version = format!("polycast {}", summary.polycast);
     let mut said = vec![version, summary.mpi.clone()];

@@ -13,17 +13,17 @@ use crate::terminal::nanoseconds;
 use crate::tune::Record;
 use polycast_core::units::Bytes;
 
-/// What a file comes to.
+/// The charts and the table of a results file.
 pub struct Charts {
-    /// Of its section.
+    /// The name of the section in the page.
     pub id: String,
-    /// The file's name, and what it is of.
+    /// The file's name, and the subject of its results.
     pub title: String,
-    /// How to read it.
+    /// The instructions for reading the charts.
     pub how: String,
-    /// SVG documents.
+    /// The charts as SVG documents.
     pub drawings: Vec<String>,
-    /// HTML.
+    /// The table in HTML.
     pub table: String,
 }
 
@@ -59,7 +59,7 @@ pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
     })
 }
 
-/// Within HTML an SVG has no declaration, and scales by its view box.
+/// Fits an SVG document into HTML, where it has no declaration and scales by its view box.
 fn embedded(svg: String) -> String {
     svg.find("<svg").map_or(String::new(), |at| svg[at..].to_owned())
 }
@@ -122,7 +122,7 @@ fn of_points(
     Ok((drawing, points.iter().map(row).collect()))
 }
 
-/// Barriers have no sizes: of them alone there is a table.
+/// Drops a drawing without points: barriers alone have no sizes, so they have only a table.
 fn unless_empty(drawing: Result<String, PlotError>) -> Result<Vec<String>, PlotError> {
     match drawing {
         Err(PlotError::Empty { .. }) => Ok(Vec::new()),

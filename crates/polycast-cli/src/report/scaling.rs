@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::plot::{Axis, Chart, Curve, Point};
 
-/// From what `--json` prints of each completion; `notes` stand under the titles.
+/// Draws a chart for each size from completions as `--json` prints them; `notes` stand under the
+/// titles.
 ///
 /// # Errors
 /// Where something else is there.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::gains::{Gain, gains};
 use super::load::Traced;
 
-/// What `polycast report --json` prints.
+/// The summary of a job that `polycast report --json` prints.
 #[derive(Serialize)]
 pub struct Summary {
     /// The program.
@@ -21,38 +21,39 @@ pub struct Summary {
     pub mpi: String,
     /// polycast's version.
     pub polycast: String,
-    /// When the job began, as in RFC 3339; null where it is not known.
+    /// The time at which the job began, as in RFC 3339; null where it is not known.
     pub began: Option<String>,
-    /// What the job found out about its network, one of each kind: `16 nodes, 1gbit`.
+    /// The networks as the job saw them, one of each kind: `16 nodes, 1gbit`.
     pub networks: Vec<String>,
-    /// Ranks of the job, and those whose traces are there.
+    /// The number of ranks of the job.
     pub ranks: u32,
-    /// See `ranks`.
+    /// The number of ranks whose traces are there.
     pub traced_ranks: usize,
-    /// Hosts of these.
+    /// The number of hosts of the traced ranks.
     pub hosts: usize,
-    /// From the first beginning to the last end.
+    /// The time from the first beginning to the last end, in seconds.
     pub seconds: f64,
-    /// How wrong a time may be that is held against another rank's.
+    /// The largest error when times of two ranks are compared, in µs.
     pub clock_error_us: f64,
     /// Calls of all ranks together.
     pub calls: usize,
-    /// By collective, size and choice.
+    /// The calls by collective, size, choice and reason.
     pub groups: Vec<Group>,
-    /// The same, whatever the reason was.
+    /// The calls by collective, size and choice, whatever the reason was.
     #[serde(skip)]
     pub served: Vec<Group>,
-    /// Who called last how often, the most often first.
+    /// The ranks that called last, the most frequent first.
     pub last: Vec<Last>,
-    /// Whole calls with a root, and those of them to which it came last.
+    /// The calls with a root whose ranks are all known.
     pub rooted_calls: u64,
-    /// See `rooted_calls`.
+    /// The calls among `rooted_calls` to which the root came last.
     pub root_was_last: u64,
-    /// What trials found.
+    /// The results of trials.
     pub trials: Vec<Gain>,
-    /// What nobody was asked about.
+    /// Calls that went to the MPI without a decision on a communicator, of which only the number is
+    /// known.
     pub uncounted: Vec<Uncounted>,
-    /// What is to be known of the traces.
+    /// Remarks on the traces.
     pub notes: Vec<String>,
 }
 
@@ -61,86 +62,88 @@ pub struct Summary {
 pub struct Group {
     /// The operation.
     pub collective: &'static str,
-    /// Sizes from here to twice as many.
+    /// The smallest size of the class, in bytes, which ends below twice as many.
     pub first_bytes: u64,
-    /// Who served.
+    /// The choice that served the calls.
     pub choice: String,
-    /// Why.
+    /// The reason for the choice.
     pub reason: String,
     /// Calls of a communicator.
     pub calls: u64,
-    /// Their bytes, once for each call.
+    /// The bytes of the calls, counted once for each call.
     pub bytes: u64,
-    /// Of all ranks together, within the calls.
+    /// The time of all ranks together within the calls, in seconds.
     pub rank_seconds: f64,
-    /// Of these, waiting in polycast, as far as it is known; null of what the MPI serves, in which nobody sees it.
+    /// The part of `rank_seconds` spent waiting in polycast, as far as it is known; null for calls
+    /// that the MPI serves, whose waiting nobody sees.
     pub waited_seconds: Option<f64>,
-    /// The time of a rank in a call.
+    /// The median time of a rank in a call, in µs.
     pub median_us: f64,
-    /// 90 % are not longer.
+    /// The time than which 90 % are not longer, in µs.
     pub p90_us: f64,
-    /// The longest.
+    /// The longest time, in µs.
     pub longest_us: f64,
     /// Calls of which all ranks are known, on clocks that were compared.
     pub whole_calls: u64,
-    /// Of those, medians: from the first call to the root's, to the last, to the last return; null without a root.
+    /// The median time from the first call to the root's, over the whole calls, in µs; null without
+    /// a root.
     pub startup_us: Option<f64>,
-    /// See `startup_us`.
+    /// The median time from the root's call to the last one, in µs; null without a root.
     pub intermediate_us: Option<f64>,
-    /// From the last call to the last return.
+    /// The median time from the last call to the last return, in µs.
     pub final_us: Option<f64>,
-    /// Medians of the time between the first and the last call, and between the first and the last return.
+    /// The median time between the first and the last call, in µs.
     pub skew_in_us: Option<f64>,
-    /// See `skew_in_us`.
+    /// The median time between the first and the last return, in µs.
     pub skew_out_us: Option<f64>,
     /// Broadcasts that a leader saw datagrams of, and what all leaders saw.
     pub datagrams: Datagrams,
 }
 
-/// What leaders saw of multicast.
+/// The datagrams that leaders saw of multicast.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Datagrams {
-    /// Multicast by roots, and whoever repaired.
+    /// Datagrams that were multicast by roots, and by nodes that repaired.
     pub sent: u64,
-    /// That came.
+    /// Datagrams that came.
     pub received: u64,
-    /// That brought something new.
+    /// Datagrams that brought something new.
     pub useful: u64,
     /// Fragments that were sent again.
     pub repaired: u64,
     /// Fragments that the parity restored.
     pub restored: u64,
-    /// Requests for them.
+    /// Requests for lost fragments.
     pub requests: u64,
 }
 
-/// How often a rank was the last.
+/// A rank that was the last to call, and how often.
 #[derive(Serialize)]
 pub struct Last {
-    /// In MPI_COMM_WORLD.
+    /// The rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Its host.
+    /// The rank's host.
     pub host: String,
-    /// So often.
+    /// The number of calls in which the rank was the last.
     pub calls: u64,
-    /// The median of how much later than the first it was then.
+    /// The median time in these calls between the first rank's call and this rank's, in µs.
     pub median_us: f64,
 }
 
 /// Calls of which only the number is known.
 #[derive(Serialize)]
 pub struct Uncounted {
-    /// What became of them.
+    /// The fate of the calls.
     pub kind: &'static str,
     /// The reason, or the function.
     pub name: String,
-    /// Of all ranks.
+    /// The calls of all ranks.
     pub calls: u64,
-    /// Of all ranks.
+    /// The bytes of all ranks.
     pub bytes: u64,
 }
 
-/// Sizes are told in classes, each twice the one before.
+/// Returns the class of a size, by its smallest size: each class begins at twice the one before.
 pub fn class_of(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { 1 << bytes.ilog2() }
 }
@@ -150,7 +153,7 @@ pub fn collective_name(number: u8) -> &'static str {
     COLLECTIVES.get(usize::from(number)).copied().unwrap_or("unknown")
 }
 
-/// The value that so many of a hundred are not above; 0 of nothing. Sorts.
+/// Returns the value that `percent` of a hundred are not above; 0 of no values. Sorts the values.
 pub fn percentile(values: &mut [u64], percent: usize) -> u64 {
     values.sort_unstable();
     sample_at(values, percent as f64 / 100.0).unwrap_or(0)
@@ -160,7 +163,7 @@ fn us(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }
 
-/// By collective, class of sizes, choice and reason.
+/// Groups of calls, by collective, class of sizes, choice and reason.
 type Groups = BTreeMap<(u8, u64, String, String), Of>;
 
 #[derive(Default)]
@@ -242,7 +245,7 @@ fn moment(since_1970_ns: u64) -> Option<String> {
     is_likely.then(|| humantime::format_rfc3339_seconds(at()).to_string())
 }
 
-/// Of the report that rank 0 leaves.
+/// Reads the networks from the report that rank 0 leaves.
 fn networks(traced: &Traced) -> Vec<String> {
     let all = traced.report.as_ref().and_then(|report| report["rank_0"]["networks"].as_array());
     let known = all.into_iter().flatten().filter_map(|network| {
@@ -252,7 +255,7 @@ fn networks(traced: &Traced) -> Vec<String> {
     known.collect()
 }
 
-/// Of a job.
+/// Returns the summary of a job.
 pub fn summary(traced: &Traced) -> Summary {
     let job = &traced.job;
     let (mut groups, mut served): (Groups, Groups) = Default::default();

@@ -14,7 +14,7 @@ const MAX_BARS: usize = 400_000;
 /// Points of the picture of skews: of more, every so manieth call.
 const MAX_SKEWS: usize = 5_000;
 
-/// All of them.
+/// Returns the calls, waits and skews that the page draws.
 pub fn data(traced: &Traced) -> Value {
     let job = &traced.job;
     let (bars, of_calls) = last_calls(&traced.calls);
@@ -68,7 +68,7 @@ pub fn data(traced: &Traced) -> Value {
     })
 }
 
-/// The last calls, and how many bars they have.
+/// Returns the last calls, and how many bars they have.
 fn last_calls(calls: &[Call]) -> (usize, &[Call]) {
     let mut bars = 0;
     let mut first = calls.len();
@@ -152,7 +152,7 @@ impl Columns {
     }
 }
 
-/// RFC 4648.
+/// Encodes bytes in base 64 (RFC 4648).
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -3,25 +3,25 @@ use std::io::IsTerminal;
 
 use anstyle::Style;
 
-/// Whether a stream is a terminal that has colours, and nobody declined them: NO_COLOR set to anything does
-/// (<https://no-color.org>).
+/// True if a stream is a terminal that has colours, and nobody declined them: NO_COLOR set to
+/// anything does (<https://no-color.org>).
 pub fn is_colourful(stream: &impl IsTerminal) -> bool {
     let declined = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
     stream.is_terminal() && !declined && !dumb
 }
 
-/// Sets words off by colours and weights, or leaves them as they are.
+/// The manner of writing: with colours and weights, or plain letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     /// Letters as they are.
     Plain,
-    /// For a terminal.
+    /// Letters with colours and weights, for a terminal.
     Styled,
 }
 
 impl Paint {
-    /// Styles where somebody sees them.
+    /// Chooses styles if standard output is a terminal with colours, else plain letters.
     pub fn of_standard_output() -> Paint {
         if is_colourful(&std::io::stdout()) { Paint::Styled } else { Paint::Plain }
     }

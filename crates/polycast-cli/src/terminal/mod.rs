@@ -14,13 +14,15 @@ pub use polycast_core::units::quantity::{
 };
 pub use table::table;
 
-/// Columns where nobody says how many there are: a pipe, a file, what is pasted into a mail or a ticket.
+/// The columns of an output that has no width: a pipe, a file, text for a mail or a ticket.
 pub const WIDTH: usize = 80;
 
-/// Fewer columns leave no room for a table, and more no eye follows back to the next line.
+/// The least and the most columns. Fewer leave no room for a table, and over more no eye finds back
+/// to the next line.
 const COLUMNS: RangeInclusive<usize> = 20..=160;
 
-/// Columns to write for: what COLUMNS says, else those of the terminal that reads standard output, else [`WIDTH`].
+/// Returns the columns to write for: the variable COLUMNS, else those of the terminal that reads
+/// standard output, else [`WIDTH`].
 pub fn width() -> usize {
     static FOUND: OnceLock<usize> = OnceLock::new();
     // Unit tests are the same whoever watches them.

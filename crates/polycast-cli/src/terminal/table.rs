@@ -8,7 +8,8 @@ use super::width;
 /// The padding at both sides of a cell.
 const PADDING: usize = 2;
 
-/// After these a word is broken where there is no room for it; after the second ones only if the first ones do not do.
+/// The characters after which a word may be broken where there is no room for it; the later lists
+/// only if the earlier ones do not do.
 const JOINTS: [&[char]; 3] = [&[], &[':', ',', '/'], &[':', ',', '/', '.', '-', '_']];
 
 /// A table whose first `left` columns hold words. Where it would be too wide, their cells are broken between words, and a word
@@ -73,7 +74,8 @@ fn whole(cell: &str) -> Vec<&str> {
     vec![cell]
 }
 
-/// What stays together, each with what ends it.
+/// Splits a cell into the pieces that stay together, each with the character that ends it: a space
+/// or a joint.
 fn pieces<'a>(cell: &'a str, joints: &[char]) -> Vec<&'a str> {
     cell.split_inclusive(|c: char| c == ' ' || joints.contains(&c)).collect()
 }
@@ -90,7 +92,7 @@ fn shrunk(mut widths: Vec<usize>, least: &[usize], room: usize) -> Vec<usize> {
     widths
 }
 
-/// A cell in lines of at most this width, as far as its pieces are that short.
+/// Breaks a cell into lines of at most this width, as far as its pieces are that short.
 fn broken(cell: &str, joints: &[char], width: usize) -> String {
     let mut lines = vec![String::new()];
     for piece in pieces(cell, joints) {

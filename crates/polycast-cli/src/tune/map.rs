@@ -7,20 +7,20 @@ use polycast_core::units::Bytes;
 use super::{Size, picture};
 use crate::terminal::nanoseconds;
 
-/// What was found for each collective and shape.
+/// The best choices for each collective, shape and size.
 #[derive(Default)]
 pub struct Map {
     pub(super) collectives: Vec<OfCollective>,
 }
 
-/// What was found for a collective: by shape, then by rising sizes.
+/// The best choices for a collective: by shape, then by rising sizes.
 pub(super) struct OfCollective {
     pub name: &'static str,
     pub shapes: Vec<(CommunicatorShape, Vec<Size>)>,
 }
 
 impl Map {
-    /// What was found for a collective on a shape.
+    /// Adds the best choices for a collective on a shape.
     pub fn add(&mut self, name: &'static str, shape: CommunicatorShape, sizes: Vec<Size>) {
         if sizes.is_empty() {
             return;
@@ -31,7 +31,8 @@ impl Map {
         }
     }
 
-    /// A line for each size of each shape, and where there are several shapes, who wins by how much, size by ranks.
+    /// Writes a line for each size of each shape, and where there are several shapes, a table of
+    /// the winners and their gains, size by ranks.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for OfCollective { name, shapes } in &self.collectives {
@@ -48,24 +49,25 @@ impl Map {
         text
     }
 
-    /// The same as a picture, SVG, with what it was measured with under its title.
+    /// Draws the map as an SVG picture, with notes on the measurement under its title.
     pub fn svg(&self, notes: &[String]) -> String {
         picture::svg(self, notes)
     }
 }
 
-/// What a column is about.
+/// Returns the heading of a shape's column.
 pub(super) fn column(shape: &CommunicatorShape) -> String {
     format!("{} ranks, {} nodes", shape.ranks, shape.nodes)
 }
 
-/// How many times faster than the MPI below; `None` where that stays.
+/// Returns how many times as fast as the MPI below the best choice is; `None` if the MPI itself is
+/// the best, or a time is not known.
 pub(super) fn gain(found: &Found) -> Option<f64> {
     let (time, stock) = found.time.zip(found.stock).filter(|_| found.best != Choice::Stock)?;
     Some(stock.median_us / time.median_us)
 }
 
-/// Of all shapes.
+/// Returns the sizes of all shapes, in bytes, rising, each once.
 pub(super) fn sizes(shapes: &[(CommunicatorShape, Vec<Size>)]) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         shapes.iter().flat_map(|(_, sizes)| sizes.iter().map(|size| size.bytes)).collect();
@@ -93,7 +95,8 @@ fn lines(name: &str, sizes: &[Size]) -> String {
     text
 }
 
-/// Size by shape: the winner's algorithm, and how many times faster than stock it is.
+/// Writes a table of sizes by shapes: the winner's algorithm, and how many times as fast as stock
+/// it is.
 fn grid(name: &str, shapes: &[(CommunicatorShape, Vec<Size>)]) -> String {
     const WIDTH: usize = 24;
     let mut text = format!("\n{name:>8}");

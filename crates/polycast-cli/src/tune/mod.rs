@@ -9,13 +9,13 @@ pub use store::{Key, Record, Store};
 
 use polycast_core::policy::tune::Found;
 
-/// What was found for a size.
+/// The best choice for a size.
 #[derive(Clone, Debug)]
 pub struct Size {
-    /// As it was asked for.
+    /// The size as the user asked for it.
     pub bytes: u64,
-    /// By which rules count it.
+    /// The size in bytes by which rules count.
     pub block_bytes: u64,
-    /// What serves it.
+    /// The result of the race: the best choice, with its time.
     pub found: Found,
 }

@@ -15,14 +15,14 @@ const LEFT: f64 = 90.0;
 const HEIGHT: f64 = 26.0;
 const FONT: f64 = 12.0;
 const TITLE: f64 = 16.0;
-/// What gains so many times is as deep as it gets.
+/// The gain over the MPI from which on a cell is no deeper in colour.
 const DEEPEST: f64 = 4.0;
-/// The picture is not narrower, so that its words have room.
+/// The least width of the picture, so that its words have room.
 const LEAST_WIDTH: f64 = 560.0;
 const HOW: &str = "In a cell: what is fastest for messages of this size, its median time, and how many times as fast as stock, the MPI's own, it is: \
                    the deeper the colour. ?: the best two are not apart.";
 
-/// Draws it; `notes` stand under its title.
+/// Draws the map; `notes` stand under its title.
 pub fn svg(map: &Map, notes: &[String]) -> String {
     let cells = || map.collectives.iter().flat_map(|one| &one.shapes);
     let texts = cells().flat_map(|(_, sizes)| sizes.iter().map(text));
@@ -55,7 +55,7 @@ pub fn svg(map: &Map, notes: &[String]) -> String {
     format!("{}\n", document.add(body).add(key))
 }
 
-/// From there on; where it ends.
+/// Draws a collective from the height `top` on; also returns the height at which the drawing ends.
 fn collective(one: &OfCollective, wide: f64, top: f64) -> (Group, f64) {
     let mut group = Group::new().add(said(one.name, MARGIN, top + 12.0).set("font-weight", "bold"));
     group = group.add(said("message", MARGIN, top + 28.0).set("fill", "#5d6873"));
@@ -90,7 +90,8 @@ fn time(size: &super::Size) -> Option<String> {
     size.found.time.map(|time| nanoseconds(time.median_us * 1e3))
 }
 
-/// What stands in a cell.
+/// Returns the words in a cell: the algorithm, its time and its gain; `?` if intervals do not
+/// separate the best two.
 fn text(size: &super::Size) -> String {
     let time = time(size).map_or_else(String::new, |time| format!(" {time}"));
     let gain = gain(&size.found).map_or_else(String::new, |gain| format!(", {gain:.2} ×"));
@@ -98,7 +99,8 @@ fn text(size: &super::Size) -> String {
     format!("{}{time}{gain}{doubt}", algorithm(size.found.best))
 }
 
-/// The colours of the algorithms; where it ends.
+/// Draws the key to the algorithms' colours from the height `top` on; also returns the height at
+/// which it ends.
 fn key(map: &Map, width: f64, top: f64) -> (Group, f64) {
     let mut names: Vec<String> = Vec::new();
     let of_cells = map.collectives.iter().flat_map(|one| &one.shapes).flat_map(|(_, sizes)| sizes);

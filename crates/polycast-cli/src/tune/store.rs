@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_lines::JsonLines;
 
-/// What something was found for. Another cluster, MPI or build of polycast is another thing.
+/// The conditions of a result. Another cluster, MPI or build of polycast is another key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// Of polycast.
+    /// The version of polycast.
     pub version: String,
     /// The mpiexec, as it calls itself.
     pub mpi: String,
@@ -25,42 +25,42 @@ pub struct Key {
     pub ranks_per_node: u32,
     /// The collective.
     pub collective: String,
-    /// All ways were measured for long.
+    /// True if all ways were measured for long.
     pub exhaustive: bool,
-    /// What the user has set besides.
+    /// The further settings of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
 }
 
-/// What was found for a size.
+/// The result of a race for one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// For what.
+    /// The conditions of the result.
     pub key: Key,
-    /// The size as it was asked for.
+    /// The size as the user asked for it.
     pub bytes: u64,
-    /// Bytes by which rules count it.
+    /// The size in bytes by which rules count.
     pub block_bytes: u64,
-    /// What is best.
+    /// The best choice.
     pub best: String,
-    /// Median, lower and upper end of its interval, in µs, and samples.
+    /// A time: median, lower and upper end of its interval, in µs, and samples.
     pub time: Option<Numbers>,
-    /// Stock's.
+    /// The numbers of stock.
     pub stock: Option<Numbers>,
-    /// The best one besides.
+    /// The second-best choice, and its numbers.
     pub second: Option<(String, Numbers)>,
-    /// Whether the best two are apart.
+    /// True if the intervals of the best two have nothing in common.
     pub separates: bool,
     /// Ways that were measured.
     pub measured: usize,
-    /// All of them, the fastest first.
+    /// The numbers of all ways, the fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all: Vec<(String, Numbers)>,
-    /// How long it took.
+    /// The time that the race took, in seconds.
     pub seconds: f64,
 }
 
-/// Median, lower and upper end of its interval, in µs, and samples.
+/// A time: median, lower and upper end of its interval, in µs, and samples.
 pub type Numbers = (f64, f64, f64, usize);
 
 fn numbers(time: Measured) -> Numbers {
@@ -72,7 +72,7 @@ fn time((median_us, low_us, high_us, samples): Numbers) -> Measured {
 }
 
 impl Record {
-    /// Of a race.
+    /// Makes the record of a race.
     pub fn new(key: &Key, (bytes, block_bytes): (u64, u64), found: &Found, seconds: f64) -> Record {
         Record {
             key: key.clone(),
@@ -89,7 +89,8 @@ impl Record {
         }
     }
 
-    /// What the race had found; `None` if this polycast has no such way.
+    /// Returns the result of the race; `None` if this polycast does not know its best or second
+    /// choice.
     pub fn found(&self, collective: Collective) -> Option<Found> {
         let choice = |text: &str| Choice::read(collective, text).ok();
         let second = match &self.second {
@@ -112,7 +113,7 @@ impl Record {
     }
 }
 
-/// The file, and what it holds.
+/// The file of results, and the results in it.
 pub struct Store {
     file: JsonLines,
     records: Vec<Record>,
@@ -125,19 +126,19 @@ impl Store {
         Ok(Store { file, records })
     }
 
-    /// Adds what was found.
+    /// Adds a result.
     pub fn add(&mut self, record: Record) -> Result<(), String> {
         self.file.add(&record)?;
         self.records.push(record);
         Ok(())
     }
 
-    /// What there is for such, the last one first.
+    /// Returns the records whose key passes the test `is_it`, the last one first.
     pub fn about<'a>(&'a self, is_it: &'a dyn Fn(&Key) -> bool) -> impl Iterator<Item = &'a Record> {
         self.records.iter().rev().filter(|record| is_it(&record.key))
     }
 
-    /// What there is for this, by rising bytes, the last one of each.
+    /// Returns the records of a key by rising bytes, the last one of each size.
     pub fn of(&self, key: &Key) -> Vec<&Record> {
         let mut found: Vec<&Record> = Vec::new();
         for record in self.records.iter().filter(|record| record.key == *key) {

@@ -8,13 +8,14 @@ use std::str::FromStr;
 use super::Interface;
 use crate::Family;
 
-/// Linux: IFNAMSIZ without the final zero.
+/// The longest name of an interface in Linux: IFNAMSIZ without the final zero.
 const MAX_NAME_BYTES: usize = 15;
 
-/// Bridges and pairs that container and virtual machine software makes: they end on this host. Taken only if nothing else is there.
+/// The first letters of bridges and pairs that container and virtual machine software makes, which
+/// end on this host. Taken only if nothing else is there.
 const HOST_ONLY_PREFIXES: [&str; 7] = ["docker", "virbr", "br-", "veth", "cni", "podman", "lxcbr"];
 
-/// Which interfaces may be used, as `POLYCAST_NET` says it in NCCL's syntax:
+/// The interfaces that may be used, as `POLYCAST_NET` says in NCCL's syntax:
 ///
 /// ```text
 /// eth          names that begin with eth        eth,ib      either; the first word that matches wins
@@ -94,7 +95,7 @@ impl InterfaceChoice {
         self.choose_beside(among, family, &[])
     }
 
-    /// All that are usable, the best first, as [`InterfaceChoice::choose_beside`] has it.
+    /// Lists the usable interfaces, the best first, as [`InterfaceChoice::choose_beside`] has it.
     pub fn usable_beside(&self, among: &[Interface], family: Family, local: &[IpAddr]) -> Vec<Interface> {
         let mut left = among.to_vec();
         let mut usable = Vec::new();
@@ -105,7 +106,8 @@ impl InterfaceChoice {
         usable
     }
 
-    /// The same, but after the words of the list it is best to have one of these addresses, the earlier the better: other connections of the
+    /// Chooses an interface as [`InterfaceChoice::choose`] does, but after the words of the list
+    /// prefers one that has an address of `local`, the earlier the better: other connections of the
     /// same hosts begin there, so they are joined by that network.
     ///
     /// # Errors
@@ -146,7 +148,8 @@ impl InterfaceChoice {
             })
     }
 
-    /// Which of the names it matches; automatic and excluding choices have no preference.
+    /// Returns the position of the first name that matches the interface; automatic and excluding
+    /// choices have no preference.
     fn position(&self, interface: &Interface) -> usize {
         if self.exclude { 0 } else { self.matches(interface).unwrap_or(0) }
     }
@@ -157,7 +160,7 @@ impl InterfaceChoice {
         })
     }
 
-    /// What speaks against this interface, if anything.
+    /// Returns the objection to this interface, if any.
     fn objection(&self, interface: &Interface, family: Family) -> Option<Objection> {
         let is_named = self.matches(interface).is_some();
         let wanted = !self.exclude && is_named;
@@ -207,7 +210,7 @@ impl fmt::Display for Objection {
     }
 }
 
-/// No interface can be used.
+/// The error that no interface can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceError {
     choice: String,

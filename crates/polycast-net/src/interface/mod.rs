@@ -13,35 +13,37 @@ use crate::Family;
 /// A network interface of this host, in this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// As `ip link` shows it.
+    /// The name, as `ip link` shows it.
     pub name: String,
-    /// The kernel's number for it; names can change, two can share an address.
+    /// The kernel's number for the interface; names can change, and two interfaces can share an
+    /// address.
     pub index: u32,
-    /// Its first IPv4 address.
+    /// The first IPv4 address of the interface.
     pub ipv4: Option<Ipv4Addr>,
-    /// Its link-local IPv6 address.
+    /// The link-local IPv6 address of the interface.
     pub ipv6: Option<Ipv6Addr>,
     /// Bytes of the largest IP packet.
     pub mtu_bytes: u32,
-    /// As the driver says it; virtual interfaces often do not know.
+    /// The rate as the driver says it; virtual interfaces often do not know.
     pub bits_per_second: Option<u64>,
-    /// Set up by the administrator, and with a carrier.
+    /// True if the administrator has set the interface up, and it has a carrier.
     pub is_up: bool,
-    /// Flagged MULTICAST and not point-to-point.
+    /// True if the interface is flagged MULTICAST and not point-to-point.
     pub can_multicast: bool,
-    /// `lo`. IPv4 multicast works on it within the host, whatever its flags say; IPv6 has no route there.
+    /// True for `lo`. IPv4 multicast works there within the host, whatever the flags say; IPv6 has
+    /// no route there.
     pub is_loopback: bool,
-    /// The default route of either family leaves through it.
+    /// True if the default route of either family leaves through the interface.
     pub has_default_route: bool,
 }
 
 impl Interface {
-    /// All interfaces, by index. An error is the kernel's.
+    /// Lists all interfaces, by index. An error is the kernel's.
     pub fn all() -> io::Result<Vec<Interface>> {
         system::interfaces()
     }
 
-    /// The address of this family, if it has one.
+    /// Returns the interface's address of this family, if it has one.
     pub fn address(&self, family: Family) -> Option<IpAddr> {
         match family {
             Family::V4 => self.ipv4.map(IpAddr::from),

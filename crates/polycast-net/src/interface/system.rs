@@ -79,8 +79,8 @@ fn mtu_bytes(name: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// /sys shows the network namespace it was mounted in, which need not be ours: the index tells whether it is the same
-/// interface.
+/// Reads the rate of an interface from /sys. /sys shows the network namespace in which it was
+/// mounted, which need not be ours: the index tells whether it is the same interface.
 fn bits_per_second(name: &str, index: u32) -> Option<u64> {
     let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).ok();
     if read("ifindex")?.trim().parse() != Ok(index) {

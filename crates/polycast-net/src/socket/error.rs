@@ -23,13 +23,13 @@ pub enum Step {
 /// A socket could not be opened.
 #[derive(Debug)]
 pub struct OpenError {
-    /// Where it ended.
+    /// The step that failed.
     pub step: Step,
     /// The group that was asked for.
     pub group: Group,
     /// The interface that was asked for.
     pub interface: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 

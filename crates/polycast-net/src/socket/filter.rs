@@ -7,7 +7,7 @@ use nix::libc;
 
 use super::option::{self, Plain};
 
-/// What a filter of a UDP socket sees begins with the header of UDP.
+/// The length of UDP's header, with which the data begins that a filter of a UDP socket sees.
 const UDP_HEADER_BYTES: u32 = 8;
 const ALL_OF_IT: u32 = u32::MAX;
 

@@ -25,7 +25,7 @@ pub fn receive_buffer_bytes() -> io::Result<usize> {
     open::granted_receive_bytes(&SocketOptions::default())
 }
 
-/// What to ask of a socket.
+/// The options of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
     /// Time to live (IPv4) or hop limit (IPv6): 1 stays on the link.
@@ -35,7 +35,8 @@ pub struct SocketOptions {
     /// Send buffer to ask for, limited by net.core.wmem_max alike. What does not fit is refused with `WouldBlock`, so a
     /// buffer smaller than the interface's queue makes a sender wait where a larger one makes the queue drop.
     pub send_bytes: usize,
-    /// The sender's own datagrams come back to its host. On the loopback interface they always do.
+    /// True if the sender's own datagrams are to come back to its host. On the loopback interface
+    /// they always do.
     pub loop_back: bool,
     /// Use segmentation offload (GSO) where the kernel has it.
     pub segment: bool,
@@ -56,7 +57,8 @@ impl Default for SocketOptions {
     }
 }
 
-/// Sends to a group and receives what others send to it. Non-blocking, close-on-exec; membership ends with it.
+/// A socket that sends to a group and receives from it. Non-blocking, close-on-exec; membership
+/// ends with the socket.
 ///
 /// One process per host (network namespace) can have a group and port: the address is never shared, since whoever
 /// shares it could read and inject.
@@ -70,9 +72,9 @@ pub struct Socket {
     granted_receive_bytes: usize,
     can_segment: bool,
     can_coalesce: bool,
-    /// What one system call may give: reused for every one.
+    /// The buffer for one system call's datagrams, reused for every call.
     buffer: Box<[u8]>,
-    /// Control messages that come with it.
+    /// The control messages that come with the datagrams.
     control: Box<[u8]>,
     refused: u64,
 }
@@ -88,7 +90,7 @@ impl Socket {
         open::open(interface, group, options)
     }
 
-    /// The group it is a member of.
+    /// Returns the group that the socket is a member of.
     pub fn group(&self) -> Group {
         self.group
     }
@@ -98,30 +100,33 @@ impl Socket {
         self.most_datagram_bytes
     }
 
-    /// The receive buffer as the kernel counts it: twice what was asked for, if it was granted, to pay for its book-keeping.
+    /// Returns the receive buffer as the kernel counts it: twice the bytes that were asked for, if
+    /// granted, to pay for its book-keeping.
     pub fn granted_receive_bytes(&self) -> usize {
         self.granted_receive_bytes
     }
 
-    /// Whether many datagrams go out in one system call as one packet that is cut as late as possible (GSO). Turns false when
-    /// the interface turns out to refuse it.
+    /// True if many datagrams go out in one system call as one packet that is cut as late as
+    /// possible (GSO). Turns false when the interface turns out to refuse it.
     pub fn can_segment(&self) -> bool {
         self.can_segment
     }
 
-    /// Whether the kernel joins datagrams that arrive together (GRO).
+    /// True if the kernel joins datagrams that arrive together (GRO).
     pub fn can_coalesce(&self) -> bool {
         self.can_coalesce
     }
 
-    /// Bytes that were sent and have not left this host, as the kernel counts them, its book-keeping included: in queues of the network layer, or
-    /// in the interface. 0 if it does not say.
+    /// Returns the bytes that were sent and have not left this host, as the kernel counts them, its
+    /// book-keeping included: in queues of the network layer, or in the interface. 0 if the kernel
+    /// does not say.
     pub fn queued_bytes(&self) -> usize {
         option::queued_bytes(self.as_fd())
     }
 
-    /// Leaves the group and joins it at once again, so that the kernel tells switches once more that somebody is there: those that nobody asks
-    /// forget it after some minutes. What arrives between the two is lost.
+    /// Leaves the group and joins it at once again, so that the kernel tells switches once more of
+    /// the member: switches without a querier forget it after some minutes. Datagrams that arrive
+    /// in between are lost.
     ///
     /// # Errors
     /// The kernel's: then it may not be a member any more.
@@ -129,8 +134,9 @@ impl Socket {
         open::renew(self.as_fd(), self.interface_index, self.group)
     }
 
-    /// From now on the kernel drops datagrams that do not have these bytes there, or are too short, before this process is woken for them.
-    /// Among datagrams that the kernel joins only the first of each row is looked at, so others may still come.
+    /// Makes the kernel drop datagrams that do not have these bytes at offset `at`, or are too
+    /// short, before this process is woken for them. Among datagrams that the kernel joins only the
+    /// first of each row is looked at, so others may still come.
     ///
     /// # Errors
     /// The kernel's; then all still come.

@@ -18,7 +18,7 @@ use crate::{Family, Group, Interface};
 /// include/uapi/linux/in6.h; since Linux 4.20.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
-/// Duplicate address detection takes one to two seconds.
+/// The longest wait for an IPv6 address: duplicate address detection takes one to two seconds.
 const ADDRESS_WAIT: Duration = Duration::from_secs(3);
 const ADDRESS_PAUSE: Duration = Duration::from_millis(50);
 
@@ -98,7 +98,8 @@ fn create(family: Family) -> Attempt<OwnedFd> {
         .map_err(|e| (Step::Create, e.into()))
 }
 
-/// Only what is for this group, with its destination and interface told, so that `receive` can check them.
+/// Restricts the socket to this group's datagrams, and has their destination and interface told, so
+/// that `receive` can check them.
 fn isolate(fd: BorrowedFd<'_>, family: Family) -> Attempt<()> {
     match family {
         Family::V4 => {
@@ -115,8 +116,8 @@ fn isolate(fd: BorrowedFd<'_>, family: Family) -> Attempt<()> {
     }
 }
 
-/// Where datagrams leave and how far they go. IP_PMTUDISC_PROBE: never IP fragments, and whatever a router claims about the
-/// path's MTU is ignored.
+/// Sets the interface at which datagrams leave and how far they go. IP_PMTUDISC_PROBE: never IP
+/// fragments, and whatever a router claims about the path's MTU is ignored.
 fn aim(fd: BorrowedFd<'_>, family: Family, interface: &Interface, options: &SocketOptions) -> Attempt<()> {
     let hops = libc::c_int::from(options.hops);
     let loop_back = libc::c_int::from(options.loop_back);
@@ -190,7 +191,8 @@ fn change(
     }
 }
 
-/// By index: an address may be on two interfaces, or change.
+/// Returns the request to join a group on an interface, named by its index: an address may be on
+/// two interfaces, or change.
 fn membership(group: Ipv4Addr, interface_index: u32) -> libc::ip_mreqn {
     libc::ip_mreqn {
         imr_multiaddr: libc::in_addr { s_addr: u32::from(group).to_be() },
@@ -207,8 +209,9 @@ fn address(interface: &Interface, group: Group) -> SocketAddr {
     }
 }
 
-/// After the link comes up, an IPv6 address is tentative until nobody else is seen to have it, and nothing can be sent. A
-/// connect chooses the source address, so it tells without sending anything.
+/// Waits until an IPv6 address can be sent from: after the link comes up, an address is tentative
+/// until nobody else is seen to have it. A connect chooses the source address, so it tells without
+/// sending anything.
 fn wait_for_address(group: SocketAddr) -> io::Result<()> {
     let trial = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     let deadline = Instant::now() + ADDRESS_WAIT;

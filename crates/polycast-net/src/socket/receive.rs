@@ -13,13 +13,13 @@ use nix::sys::socket::{
 use super::Socket;
 use crate::Group;
 
-/// Joined datagrams are never more than an IP packet can be.
+/// The receive buffer's length: joined datagrams are never more than an IP packet can be.
 pub(super) const BUFFER_BYTES: usize = 1 << 16;
 
-/// Datagrams of one call where the kernel does not join them.
+/// The most datagrams of one call where the kernel does not join them.
 const MAX_BATCH: usize = 32;
 
-/// Reads that gave nothing for us, one after the other, before the caller gets to do something else.
+/// The most reads in a row that give nothing for us, before the caller gets to do something else.
 const MAX_FOREIGN_READS: usize = 64;
 
 /// Room for the destination (of either family) and the size of the joined datagrams.
@@ -97,7 +97,7 @@ impl Socket {
     }
 }
 
-/// What the kernel says about the bytes it wrote.
+/// The kernel's description of the bytes it wrote.
 #[derive(Debug, Default)]
 struct Arrival {
     bytes: usize,
@@ -135,7 +135,7 @@ impl Arrival {
         arrival
     }
 
-    /// The size of the datagrams in it (at least 1), if they are whole and for us.
+    /// Returns the size of the datagrams that arrived (at least 1), if they are whole and for us.
     fn accepted(&self, group: Group, interface_index: u32) -> Option<usize> {
         let is_ours = self.destination == Some((group.address, interface_index));
         if self.is_cut || !is_ours || self.bytes == 0 {

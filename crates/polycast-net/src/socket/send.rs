@@ -16,7 +16,7 @@ const MAX_SEGMENTS: usize = 64;
 const SEGMENTED_WIRE_BYTES: usize = 1 << 16;
 const ETHERNET_HEADER_BYTES: usize = 14;
 
-/// Datagrams of one call where the kernel cannot segment.
+/// The most datagrams of one call where the kernel cannot segment.
 const MAX_BATCH: usize = 32;
 
 impl Socket {
@@ -73,7 +73,7 @@ impl Socket {
         sendmsg(self.socket.as_raw_fd(), &parts, control, MsgFlags::empty(), Some(&self.destination))
     }
 
-    /// One packet per datagram, but one system call for many.
+    /// Sends one packet per datagram, with one system call for many.
     fn send_batch(&self, datagrams: &[u8], datagram_bytes: usize) -> nix::Result<usize> {
         let parts: Vec<[IoSlice<'_>; 1]> =
             datagrams.chunks(datagram_bytes).take(MAX_BATCH).map(|d| [IoSlice::new(d)]).collect();

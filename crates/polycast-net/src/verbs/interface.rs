@@ -32,13 +32,13 @@ pub(super) struct RawDatagram {
     pub length: usize,
 }
 
-/// What a member has counted.
+/// The events that a member has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct VerbsCounts {
     /// Work requests to send that ended with an error.
     pub failed_sends: u64,
-    /// The same of receives.
+    /// Work requests to receive that ended with an error.
     pub failed_receives: u64,
     /// Datagrams of this process that came back.
     pub own: u64,

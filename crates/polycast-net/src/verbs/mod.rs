@@ -25,10 +25,10 @@ use crate::{Carrier, Family, Group, Interface};
 /// The name of the object, beside the library.
 pub const OBJECT: &str = "polycast-verbs.so";
 
-/// Where the kernel lists devices.
+/// The folder in which the kernel lists devices.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// Datagrams of one look.
+/// The most datagrams of one look.
 const BATCH: usize = 32;
 
 /// Names of the devices of this host, as the kernel lists them; no library is asked.
@@ -40,14 +40,14 @@ pub fn devices() -> Vec<String> {
     names
 }
 
-/// Why verbs cannot be used.
+/// The reason why verbs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerbsError {
     /// The object cannot be opened: what the loader says.
     Object(String),
     /// A call failed.
     Call {
-        /// Which.
+        /// The call that failed.
         step: String,
         /// An errno.
         errno: i32,
@@ -60,7 +60,7 @@ impl VerbsError {
         matches!(self, VerbsError::Call { errno: libc::ENODEV | libc::EADDRNOTAVAIL, .. })
     }
 
-    /// What to do about it.
+    /// Returns advice on what to do about the error.
     pub fn remedy(&self) -> &'static str {
         match self {
             VerbsError::Object(_) => {
@@ -111,37 +111,39 @@ impl std::error::Error for VerbsError {}
 /// The port that an interface's address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerbsPort {
-    /// As `ibv_devices` shows it.
+    /// The device's name, as `ibv_devices` shows it.
     pub device: String,
-    /// Of the device, from 1.
+    /// The number of the port on the device, from 1.
     pub port: u32,
     /// The active MTU.
     pub most_datagram_bytes: u32,
-    /// `None`: it does not say.
+    /// The port's rate; `None`: the device does not say.
     pub bits_per_second: Option<u64>,
-    /// RoCE.
+    /// True for RoCE.
     pub is_ethernet: bool,
-    /// The link is up, and on InfiniBand a subnet manager knows it.
+    /// True if the link is up, and on InfiniBand a subnet manager knows it.
     pub is_active: bool,
-    /// The first key of its partition table.
+    /// The first key of the port's partition table.
     pub partition: u16,
 }
 
 impl VerbsPort {
-    /// Which groups there are for it: IPv6 over InfiniBand, where 80 random bits of it tell jobs apart; IPv4 over RoCE, whose second version has
-    /// no others. Where the interface has no address of the family, the other one.
+    /// Returns the family of the port's groups: IPv6 over InfiniBand, where 80 random bits of a
+    /// group tell jobs apart; IPv4 over RoCE, whose second version has no others. Where the
+    /// interface has no address of that family, the other one.
     pub fn family(&self, interface: &Interface) -> Option<Family> {
         let families = if self.is_ethernet { [Family::V4, Family::V6] } else { [Family::V6, Family::V4] };
         families.into_iter().find(|family| interface.address(*family).is_some())
     }
 
-    /// In a partition that it is a limited member of, a port hears full members only, so not all hear all.
+    /// True if the port is a limited member of its partition. Such a port hears full members only,
+    /// so not all hear all.
     pub fn is_limited(&self) -> bool {
         self.partition & 0x8000 == 0
     }
 }
 
-/// The object, once opened; it is never closed.
+/// The object that has the functions of verbs, once opened; it is never closed.
 #[derive(Clone, Copy)]
 pub struct Verbs(&'static Functions);
 
@@ -247,7 +249,7 @@ fn socket_address(address: IpAddr, index: u32) -> SockaddrStorage {
 pub struct VerbsMember {
     functions: &'static Functions,
     member: NonNull<RawMember>,
-    /// Datagrams of no length: there are none in the protocol.
+    /// The number of datagrams of no length, which the protocol does not have.
     dropped: u64,
 }
 
@@ -255,7 +257,7 @@ pub struct VerbsMember {
 unsafe impl Send for VerbsMember {}
 
 impl VerbsMember {
-    /// What has been counted since the group was joined.
+    /// Returns the counts since the group was joined.
     pub fn counts(&self) -> VerbsCounts {
         let mut counts = VerbsCounts::default();
         // SAFETY: a member that is there, and a place of the type that the object expects.

@@ -11,7 +11,8 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 const NOWHERE: u64 = i64::MAX as u64 / 2;
 
 impl<M: Deref<Target: Memory>> Streams<M> {
-    /// This rank will read in an operation. On all ranks in the order of the operations.
+    /// Announces that this rank will read in an operation. To be called on all ranks in the order
+    /// of the operations.
     pub fn expect(&mut self, way: Way, operation: u64) {
         let index = index(way);
         if self.expected.len() <= index {
@@ -20,7 +21,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         self.expected[index].push_back((operation, false));
     }
 
-    /// What a stream begins with that this rank expects, if it has begun and those before it are finished.
+    /// Returns the opening of a stream that this rank expects, if it has begun and those before it
+    /// are finished.
     pub fn hear(&self, way: Way, operation: u64) -> Option<Opening> {
         self.expected.get(index(way))?.front().filter(|(first, _)| *first == operation)?;
         let head = self.memory.head(way, slot(operation));
@@ -33,7 +35,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         Some(Opening { total: head.total.load(Relaxed), style, start: head.start.load(Relaxed) })
     }
 
-    /// How many bytes there are from this position on; `None` if they are worth nothing.
+    /// Returns how many bytes there are from this position on; `None` if they are invalid.
     fn there(&self, way: Way, operation: u64, position: u64) -> Option<usize> {
         // Acquire: with the release in `fill`.
         let there = distance(self.memory.written(way).load(Acquire), position).max(0) as usize;
@@ -43,7 +45,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         (!is_spoiled).then_some(there)
     }
 
-    /// Copies what there is of a stream from its byte `at` on; what lies before is not needed any more, and neither is what was copied.
+    /// Copies the bytes that there are of a stream from its byte `at` on, and releases them and all
+    /// before them.
     ///
     /// # Safety
     /// `place` is writable for `bytes`.
@@ -75,7 +78,8 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         Got::Bytes(done)
     }
 
-    /// Copies all of it, or nothing, and does not let go of it unless it is spoiled.
+    /// Copies bytes of a stream from its byte `at` on, as many as `place` has or none, and does not
+    /// release them unless they are spoiled.
     pub fn look(&self, (way, operation): (Way, u64), opening: Opening, at: u64, place: &mut [u8]) -> Got {
         let position = opening.start.wrapping_add(at);
         match self.there(way, operation, position) {
@@ -92,13 +96,13 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         }
     }
 
-    /// What lies before byte `at` of a stream is not needed any more.
+    /// Tells the writer that this rank needs nothing before byte `at` of a stream any more.
     pub fn release(&self, way: Way, opening: Opening, at: u64) {
         // Release: with the acquire in `needed_from`.
         self.memory.taken(way, self.me).position.store(opening.start.wrapping_add(at), Release);
     }
 
-    /// This rank needs nothing more of a stream, whatever comes.
+    /// Tells the writer that this rank needs nothing more of a stream, whatever comes.
     pub fn finish(&mut self, way: Way, operation: u64) {
         let Some(expected) = self.expected.get_mut(index(way)) else { return };
         expected.iter_mut().filter(|(of, _)| *of == operation).for_each(|(_, is_over)| *is_over = true);

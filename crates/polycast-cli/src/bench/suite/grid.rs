@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::arrival::Root;
 
-/// How fast the links of a lab are; the bucket holds what makes the emulation cheap enough at that rate.
+/// The rates of a lab's links, by name; the bucket holds what makes the emulation cheap enough at
+/// that rate.
 const RATES: [(&str, &str); 4] = [
     ("20mbit", "rate=20mbit"),
     ("100mbit", "rate=100mbit,burst=4KiB"),
@@ -26,16 +27,16 @@ pub struct Grid {
     sizes: Vec<Bytes>,
 }
 
-/// What one job measures, in all sizes.
+/// The job that measures one combination, in all sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// As `--mpi` takes it.
+    /// The MPI as `--mpi` takes it.
     pub mpi: String,
     /// Hosts of the lab.
     pub hosts: u32,
     /// Ranks on each.
     pub ranks_per_host: u32,
-    /// Of its links, or `unthrottled`.
+    /// The rate of the lab's links, or `unthrottled`.
     pub rate: String,
     /// A rank, or `rotate`.
     pub root: String,
@@ -50,7 +51,8 @@ pub struct ParseGridError {
 }
 
 impl Grid {
-    /// Where polycast is to be at least as fast as the MPI below, after its trials.
+    /// Returns the grid in which polycast is to be at least as fast as the MPI below, after its
+    /// trials.
     pub fn never_slower() -> Grid {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let sizes = [8, 1 << 10, 8 << 10, 12_345, 64 << 10, 1 << 20, 16 << 20];
@@ -64,7 +66,8 @@ impl Grid {
         }
     }
 
-    /// Leaves of one dimension what `KEY=VALUE,VALUE` says. Values need not be in the grid.
+    /// Limits a dimension to the values that `KEY=VALUE,VALUE` names. Values need not be in the
+    /// grid.
     pub fn only(&mut self, text: &str) -> Result<(), ParseGridError> {
         let error = |problem: &str| ParseGridError { text: text.to_owned(), problem: problem.to_owned() };
         const KEYS: &str =
@@ -107,7 +110,8 @@ impl Grid {
         &self.sizes
     }
 
-    /// The jobs, in an order in which the first few are from all over the grid: a budget may end before it.
+    /// Lists the jobs in an order in which the first few are from all over the grid, for a budget
+    /// may end before the list does.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for rate in &self.rates {
@@ -132,7 +136,7 @@ impl Grid {
 }
 
 impl Cell {
-    /// The lab, as `--lab` takes it.
+    /// Returns the lab, as `--lab` takes it.
     pub fn lab(&self) -> String {
         let known = RATES.iter().find(|(name, _)| *name == self.rate).map_or("", |(_, links)| links);
         format!("hosts={},{known}", self.hosts)

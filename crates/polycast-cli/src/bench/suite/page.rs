@@ -10,7 +10,7 @@ use crate::bench::point::Point;
 /// The part of stock's speed that is to be reached, everywhere.
 const AT_LEAST: f64 = 0.97;
 
-/// What a point says.
+/// The verdict of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// The whole interval lies below.
@@ -46,7 +46,7 @@ impl Verdict {
     }
 }
 
-/// Markdown: what is slower, and every point.
+/// Writes the page in Markdown: the points that are slower, and every point.
 pub fn page(grid: &Grid, store: &Store) -> Result<String, fmt::Error> {
     let cells = grid.cells();
     let points = || cells.iter().flat_map(|cell| grid.sizes().iter().map(move |bytes| (cell, *bytes)));

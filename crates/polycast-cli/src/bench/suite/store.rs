@@ -9,24 +9,24 @@ use super::Cell;
 use crate::bench::point::Point;
 use crate::json_lines::JsonLines;
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was measured.
+    /// The combination that was measured.
     pub cell: Cell,
-    /// One for each size and variant.
+    /// The points, one for each size and variant.
     pub points: Vec<Point>,
-    /// Why there are fewer than were asked for.
+    /// The reason why there are fewer points than were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// How long the job took, its lab included.
+    /// The time that the job took, its lab included, in seconds.
     pub seconds: f64,
 }
 
-/// The file, and what it holds.
+/// The file of results, and the results in it.
 pub struct Store {
     file: JsonLines,
-    /// In the order in which they were measured.
+    /// The results in the order in which they were measured.
     pub measured: Vec<Measured>,
 }
 
@@ -44,7 +44,8 @@ impl Store {
         Ok(())
     }
 
-    /// polycast beside stock, in this size; the last measurement. One that was cut off counts where it says something.
+    /// Returns the last measurement of polycast beside stock, in this size. A measurement that was
+    /// cut off counts where it says something.
     pub fn point(&self, cell: &Cell, bytes: Bytes) -> Option<&Point> {
         let of_cell = self.measured.iter().rev().filter(|measured| measured.cell == *cell);
         let mut points =
@@ -74,7 +75,7 @@ impl Store {
         sizes.iter().copied().filter(|bytes| self.point(cell, *bytes).is_none()).collect()
     }
 
-    /// What a job takes on average, in seconds.
+    /// Returns the average time of a job, in seconds.
     pub fn mean_seconds(&self) -> Option<f64> {
         let seconds = self.measured.iter().map(|measured| measured.seconds);
         (!self.measured.is_empty()).then(|| seconds.sum::<f64>() / self.measured.len() as f64)

@@ -6,7 +6,7 @@ use super::View;
 use crate::bench::operation::capitalised;
 use crate::bench::point::Point;
 
-/// One table per variant, at the end.
+/// A view that prints one table per variant, at the end.
 pub struct Classic {
     /// Writes the table of a variant.
     write: fn(&str, &[&Point], &mut dyn Write) -> io::Result<()>,
@@ -14,12 +14,12 @@ pub struct Classic {
 }
 
 impl Classic {
-    /// As OSU's benchmark prints it.
+    /// The view of OSU's benchmark.
     pub fn osu() -> Classic {
         Classic { write: osu, points: Vec::new() }
     }
 
-    /// As Intel's benchmark prints it.
+    /// The view of Intel's benchmark.
     pub fn imb() -> Classic {
         Classic { write: imb, points: Vec::new() }
     }

@@ -10,7 +10,7 @@ use super::View;
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
 
-/// One line per point.
+/// A view that prints one line per point.
 #[derive(Default)]
 pub struct Csv {
     has_heading: bool,
@@ -35,7 +35,7 @@ impl View for Csv {
     }
 }
 
-/// Names and values as in JSON, so that the two cannot drift apart.
+/// Returns names and values as in JSON, so that the two formats cannot drift apart.
 fn fields(point: &Point) -> io::Result<Vec<(String, String)>> {
     let Members(members) = serde_json::from_str(&serde_json::to_string(point)?)?;
     let single = members.into_iter().filter(|(_, value)| !value.is_array());
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// RFC 4180: quotes around what has a comma or a quote.
+/// Writes a cell by RFC 4180: with quotes if it has a comma or a quote.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -29,13 +29,13 @@ pub enum Format {
 
 /// Shows results as they come.
 pub trait View {
-    /// Before the first size of an operation.
+    /// Begins the output of an operation, before its first size.
     fn begin(&mut self, _environment: &Environment, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
-    /// All variants of a size.
+    /// Prints all variants of a size.
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()>;
-    /// After its last size, also when the run was interrupted.
+    /// Ends the output of an operation, after its last size, also when the run was interrupted.
     fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }

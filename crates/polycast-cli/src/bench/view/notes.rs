@@ -12,16 +12,18 @@ pub const DOUBT: char = '?';
 /// The mark of a row with a remark.
 pub const REMARK: char = '!';
 
-/// Gathers notes by their text, so that each stands once with all rows that it is about.
+/// The notes below a table, gathered by their text, so that each stands once with all rows that it
+/// is about.
 #[derive(Default)]
 pub struct Notes {
     notes: Vec<(char, String, Vec<String>)>,
-    /// Of a variant that is not reliable: its name, repetitions that were lost, and all.
+    /// An unreliable variant: its name, the repetitions that were lost, and all.
     unreliable: Option<(String, usize, usize)>,
 }
 
 impl Notes {
-    /// Takes in what is to be said of a point, one of several MPIs or not.
+    /// Takes in the notes on a point; `are_several` says that points of several MPIs follow, so
+    /// each names its MPI.
     pub fn add(&mut self, point: &Point, are_several: bool) {
         let with = if are_several { format!(" with {}", point.mpi) } else { String::new() };
         let size = format!("{}{with}", Bytes(point.bytes));
@@ -55,7 +57,7 @@ impl Notes {
         }
     }
 
-    /// Writes them all.
+    /// Writes all notes.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some((variant, lost, all)) = &self.unreliable {
             let text = format!(

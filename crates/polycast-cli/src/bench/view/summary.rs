@@ -12,7 +12,7 @@ use crate::bench::environment::Environment;
 use crate::bench::point::Point;
 use crate::terminal::{count, digits, hanging};
 
-/// More variants need the table, which has a row for each.
+/// The most variants of a summary; more need the table, which has a row for each.
 pub const MAX_VARIANTS: usize = 4;
 
 /// A column with a time.
@@ -75,7 +75,7 @@ impl View for Summary {
     }
 }
 
-/// Names of variants take several lines; they end together.
+/// Returns the heading in lines: names of variants may take several, and end together.
 fn heading(points: &[Point], compared: &[&Point], blast: bool) -> Vec<String> {
     let reference = points.first().map_or("", |point| &point.reference);
     let title = |point: &Point| {

@@ -15,7 +15,8 @@ use crate::terminal::{count, digits, hanging, interval, range};
 /// Room for the name of a variant; a longer one has a line of its own.
 const NAME_WIDTH: usize = 14;
 
-/// Rows are written as sizes are done, so widths are fixed.
+/// A view that prints a table with a row for each variant. Rows are written as sizes are done, so
+/// widths are fixed.
 #[derive(Default)]
 pub struct Table {
     columns: Columns,
@@ -23,7 +24,7 @@ pub struct Table {
     notes: Notes,
 }
 
-/// Which columns there are.
+/// The optional columns of the table.
 #[derive(Default)]
 struct Columns {
     wire: bool,

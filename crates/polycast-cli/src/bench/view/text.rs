@@ -7,7 +7,7 @@ pub fn time(us: f64) -> String {
     nanoseconds(us * 1e3)
 }
 
-/// What is not known is a dash.
+/// Shows a value, or a dash if it is not known.
 pub fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
