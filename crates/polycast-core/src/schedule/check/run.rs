@@ -207,7 +207,7 @@ impl<S: Schedule> Run<'_, S> {
         Ok(())
     }
 
-    /// The receiver's side of a message.
+    /// Delivers a message: the receiver's side of a send.
     fn deliver(
         &mut self,
         sent: Place,
@@ -228,7 +228,8 @@ impl<S: Schedule> Run<'_, S> {
         member.write(at, &to, values, &clock)
     }
 
-    /// In a barrier, what goes along a lane tells who has begun.
+    /// Records for a lane of a barrier which ranks have begun when `from` sends or publishes along
+    /// it.
     fn arrives(&mut self, lane: LaneOf, from: Rank, clock: &Clock) {
         if self.is_barrier() {
             let before = self.lane(lane).arrived.last().cloned().unwrap_or_default();
@@ -237,7 +238,8 @@ impl<S: Schedule> Run<'_, S> {
         }
     }
 
-    /// So that it is known which step of a writer a reader has heard of, the bytes of a barrier are published and fetched one by one.
+    /// Checks that the bytes of a barrier are published and fetched one by one, so that it is known
+    /// which step of a writer a reader has heard of.
     fn is_paired(&self, at: Place, first: u64, length: u64) -> Result<(), Violation> {
         if self.is_barrier() && (first, length) != (at.step, 1) {
             return Err(Violation::Malformed { at, reason: "is not the next byte of a barrier" });
@@ -249,7 +251,8 @@ impl<S: Schedule> Run<'_, S> {
         self.contract.call.collective == Collective::Barrier
     }
 
-    /// Who has begun, as far as a step of `rank` with this knowledge can tell; added to `known`.
+    /// Adds to `known` the ranks that have begun, as far as a step of `rank` with this knowledge
+    /// can tell.
     fn arrived(&self, rank: Rank, clock: &Clock, mut known: Vec<bool>) -> Vec<bool> {
         let member = &self.members[rank.index()];
         known.resize(self.members.len(), false);
@@ -274,7 +277,7 @@ impl<S: Schedule> Run<'_, S> {
         *(if bytes == 0 { &mut sent.signals } else { &mut sent.messages }) += 1;
     }
 
-    /// No lane waits for ever.
+    /// Checks that no lane waits for ever.
     fn all_is_done(&self) -> Result<(), Violation> {
         for (rank, member) in (0..).map(Rank).zip(&self.members) {
             let lanes = member.schedule.lanes().iter().enumerate();
@@ -288,7 +291,7 @@ impl<S: Schedule> Run<'_, S> {
         Ok(())
     }
 
-    /// Every rank has what the contract promises.
+    /// Checks that every rank has what the contract promises.
     fn is_fulfilled(&self) -> Result<(), Violation> {
         for (rank, member) in (0..).map(Rank).zip(&self.members) {
             for Holding { slice, ranks, offset } in self.contract.after(rank) {

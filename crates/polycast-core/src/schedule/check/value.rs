@@ -50,11 +50,11 @@ impl fmt::Display for Contributors {
     }
 }
 
-/// What a byte is, and those after it, counting on.
+/// The contents of a byte, and of the bytes after it, whose offsets count on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub contributors: Contributors,
-    /// Where in their contributions.
+    /// The offset of the byte in each contribution.
     pub offset: u64,
 }
 
