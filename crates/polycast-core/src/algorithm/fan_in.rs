@@ -16,25 +16,28 @@ use crate::units::Rank;
 
 const UP: Channel = 0;
 
-/// What one rank has to do with segments of the data.
+/// The part of one rank in a reduction up a tree, in segments of the data.
 pub(super) struct FanIn {
-    /// Who gets what this rank has combined; `None` at the top.
+    /// The rank that gets what this rank has combined; `None` at the top.
     pub parent: Option<Rank>,
-    /// From whom parts come: in scratch memory one after the other, the last in the output if that is free.
+    /// The ranks from which parts come: in scratch memory one after the other, the last in the
+    /// output if that is free.
     pub children: Vec<Rank>,
-    /// How many segments.
+    /// The number of segments.
     pub segments: u64,
     bytes: u64,
     segment: u64,
-    /// Where this rank's contribution is.
+    /// The buffer of this rank's contribution.
     own: Buffer,
     last_in_output: bool,
-    /// The combination has to be brought from scratch memory to the output.
+    /// True if the combination has to be copied to the output.
     is_copied: bool,
 }
 
 impl FanIn {
-    /// Towards the top of the tree, in segments of about the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its output.
+    /// Makes the part of `rank` in a reduction towards the top of the tree, in segments of about
+    /// the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its
+    /// output.
     pub fn new(tree: &Intervals, algorithm: &Algorithm, call: &Call, rank: Rank, is_result: bool) -> FanIn {
         let (bytes, element) = (call.bytes.0, call.element.get());
         let place = tree.place(rank);
@@ -74,7 +77,7 @@ impl FanIn {
         Kind::Messages(Stream::send(parent, UP))
     }
 
-    /// How much scratch memory it takes.
+    /// The bytes of scratch memory that the part takes.
     pub fn scratch_bytes(&self) -> u64 {
         (self.children.len() as u64 - u64::from(self.last_in_output)) * self.bytes
     }
@@ -108,7 +111,7 @@ impl FanIn {
         (self.place(self.children.len() as u64, index), self.is_combined(index))
     }
 
-    /// When segment `index` is combined, and in the output if it is to be there.
+    /// The condition that segment `index` is combined, and in the output if it is to be there.
     pub fn is_combined(&self, index: u64) -> After {
         match self.local_steps() {
             0 => After::Start,
@@ -116,7 +119,8 @@ impl FanIn {
         }
     }
 
-    /// Where segment `index` is when the first `combined` parts are combined with this rank's.
+    /// Returns the place of segment `index` when the first `combined` parts are combined with this
+    /// rank's.
     fn place(&self, combined: u64, index: u64) -> Slice {
         let Range { start, end } = self.slice(index);
         match combined {
@@ -129,7 +133,7 @@ impl FanIn {
         }
     }
 
-    /// How many local steps a segment takes.
+    /// The number of local steps that a segment takes.
     fn local_steps(&self) -> u64 {
         self.children.len() as u64 + u64::from(self.is_copied)
     }

@@ -57,12 +57,12 @@ impl Pieces {
         self.of_blocks(0..self.blocks)
     }
 
-    /// How many pieces a message may hold without exceeding the segment size.
+    /// The number of pieces that a message may hold without exceeding the segment size.
     pub fn per_message(&self) -> u64 {
         if self.whole { u64::MAX } else { (self.segment.get() / self.larger_block.max(1)).max(1) }
     }
 
-    /// Nothing was asked to be cut: one message may take everything that goes the same way.
+    /// True if nothing was asked to be cut: one message may take everything that goes the same way.
     pub fn is_whole(&self) -> bool {
         self.whole
     }

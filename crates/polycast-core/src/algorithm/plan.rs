@@ -33,7 +33,8 @@ impl Run {
         start..start.saturating_add(self.pieces_per_message).min(self.pieces.end)
     }
 
-    /// How many steps of the lane bring every piece of this run below `end`.
+    /// Returns the number of the lane's steps after which every piece of this run below `end` has
+    /// come.
     fn steps_until(&self, end: u64) -> u64 {
         let last_piece = end.min(self.pieces.end) - 1 - self.pieces.start;
         self.first_step + last_piece / self.pieces_per_message + 1
@@ -45,7 +46,7 @@ pub(super) struct Plan {
     schedule: PieceSchedule,
     ready: bool,
     phase: u8,
-    /// Where each peer's signal arrives, for those to whom this rank sends.
+    /// The lane on which each peer's signal arrives, for the peers to which this rank sends.
     signals_from: BTreeMap<Rank, LaneIndex>,
     is_announced: bool,
 }
@@ -168,7 +169,7 @@ fn messages(peer: Rank, direction: Direction, channel: Channel) -> Kind {
     Kind::Messages(Stream { peer, direction, channel, posting: Posting::AtOnce })
 }
 
-/// Where a run of pieces comes from.
+/// The origin of a run of pieces: the lane that brings it.
 #[derive(Clone, Debug)]
 struct Source {
     lane: LaneIndex,
@@ -179,7 +180,7 @@ struct Source {
 pub(super) struct PieceSchedule {
     pieces: Pieces,
     lanes: Vec<Lane>,
-    /// One list per lane; a signal's is empty.
+    /// The runs of each lane; none if it carries a signal.
     runs: Vec<Vec<Run>>,
     /// Sorted by pieces, disjoint; empty at the root.
     sources: Vec<Source>,

@@ -9,7 +9,7 @@ use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-/// Of a contention-free k-ary tree.
+/// The most children of a rank in a contention-free k-ary tree.
 pub(in crate::algorithm) const K: Parameter =
     Parameter::number("k", "children of a rank at most", 2, 4).at_most(MAX_CONTENTION_FREE_CHILDREN);
 const HOLD: Parameter =
@@ -88,7 +88,8 @@ pub(super) static ENTRIES: [Entry; 8] = [
     .not_compared(),
 ];
 
-/// The same tree serves all messages whose number of segments has the same power of two above it.
+/// Returns the link-aware tree of a call. One tree serves all messages whose number of segments has
+/// the same power of two above it.
 fn link_aware(algorithm: &Algorithm, call: Call, _: &Planner) -> PlannedShape {
     let bytes = call.bytes.0.max(1);
     let segment_bytes = algorithm.segment.map_or(u64::MAX, |segment| segment.get()).min(power_of_two(bytes));

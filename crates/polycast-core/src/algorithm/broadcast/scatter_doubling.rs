@@ -52,7 +52,7 @@ fn receives_in(position: u32, round: u32) -> bool {
     position != 0 && round >= position.trailing_zeros()
 }
 
-/// What `position` holds before `round`, in the order in which it got it.
+/// Returns the blocks that `position` holds before `round`, in the order in which it got them.
 fn held_before(position: u32, round: u32, core: u32) -> impl Iterator<Item = Range<u32>> {
     let scattered = scatter::held(position, core);
     let in_group = scattered.start..scattered.end.min(group(position, round).end);

@@ -17,10 +17,11 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
 
-/// What ranks have combined.
+/// The channel of what ranks have combined.
 const COMBINED: Channel = 1;
 
-/// What is taken of each rank before it is combined: it should still be in the processor's cache then.
+/// The bytes that are taken of each rank before they are combined: they should still be in the
+/// processor's cache then.
 const SEGMENT_BYTES: u64 = 32 << 10;
 
 pub(super) const ENTRY: Entry = Entry::on_one_node(
@@ -32,10 +33,11 @@ pub(super) const ENTRY: Entry = Entry::on_one_node(
 )
 .in_segments();
 
-/// How often a rank's operands are taken before their place is used again: one is combined while the next comes.
+/// The number of places for the operands of a rank, used by turns: one operand is combined while
+/// the next comes.
 const PLACES: u64 = 2;
 
-/// Until so many steps of a lane are over.
+/// The condition that `count` steps of a lane are over.
 fn after(lane: LaneIndex, count: u64) -> After {
     After::Steps { lane, count }
 }
@@ -65,7 +67,7 @@ impl Reduction<'_> {
         self.call.is_in_place_at(self.rank)
     }
 
-    /// Some bytes of what this rank hands in.
+    /// Returns bytes of what this rank hands in.
     fn own(&self, bytes: Range<u64>) -> Slice {
         if self.is_in_place() { Slice::output(bytes) } else { Slice::input(bytes) }
     }
@@ -117,7 +119,8 @@ impl Reduction<'_> {
         self.gets(self.rank) && !self.is_in_place()
     }
 
-    /// Where some bytes of this rank's result are combined: at their place, or at the beginning of the scratch memory.
+    /// Returns the place where some bytes of this rank's result are combined: at their place, or at
+    /// the beginning of the scratch memory.
     fn result(&self, segment: Range<u64>) -> Slice {
         let start = self.share(self.rank).start;
         match self.is_combined_in_output() {

@@ -150,7 +150,7 @@ impl<'a> Exchange<'a> {
         if self.call.is_in_place { Buffer::Output } else { Buffer::Input }
     }
 
-    /// What goes from a node to a node.
+    /// The bytes that go from a node to another.
     fn node_bytes(&self) -> u64 {
         self.width * self.width * self.call.bytes.0
     }
@@ -167,7 +167,7 @@ impl<'a> Exchange<'a> {
         (1..=count).map(move |by| (mine + by) % count)
     }
 
-    /// Where what one rank of a node has for, or from, the ranks of another node begins.
+    /// The offset of a row: of what one rank of a node has for, or from, the ranks of another node.
     fn row_start(&self, node: u32, number: u64) -> u64 {
         u64::from(node) * self.node_bytes() + number * self.width * self.call.bytes.0
     }
@@ -185,7 +185,8 @@ impl<'a> Exchange<'a> {
         runs
     }
 
-    /// What comes, without what only fills: it is shown to all of the node, so in as few parts as that leaves.
+    /// Returns what comes, without what only fills: it is shown to all of the node, so in as few
+    /// parts as that leaves.
     fn shown<T: Clone>(&self, brought: impl Iterator<Item = (Range<u64>, T)>) -> Vec<(T, Range<u64>)> {
         let here = self.members.mine().len() as u64 * self.call.bytes.0;
         let mut shown = Vec::new();
@@ -206,7 +207,8 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Of what comes, what is for a rank of this node from others, and where it goes.
+    /// Returns the parts of what comes that are for a rank of this node from others, each with the
+    /// place where it goes.
     fn for_rank(&self, bytes: &Range<u64>, rank: Rank) -> Vec<(Range<u64>, Range<u64>)> {
         let block = self.call.bytes.0;
         let place = self.members.mine().iter().position(|of| *of == rank).unwrap_or(0) as u64;

@@ -18,14 +18,14 @@ use crate::collective::Call;
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
-/// What the schedules have in common.
+/// The blocks of one call, and what the schedules of its collectives have in common.
 struct Blocks<'a> {
     call: &'a Call,
     nodes: &'a Nodes,
     members: Members<'a>,
     rank: Rank,
     width: u64,
-    /// Between nodes and in the program's buffers blocks stand alike.
+    /// True if blocks stand alike between nodes and in the program's buffers.
     is_same: bool,
     most: u64,
 }
@@ -47,7 +47,7 @@ impl<'a> Blocks<'a> {
         u64::from(self.nodes.count()) * self.width * self.call.bytes.0
     }
 
-    /// Bytes of a node's.
+    /// Bytes of a node's blocks.
     fn node_bytes(&self) -> u64 {
         self.width * self.call.bytes.0
     }
@@ -58,7 +58,7 @@ impl<'a> Blocks<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// The place of that number within a node's.
+    /// The place of the block of that number among those of a node.
     fn place(&self, number: usize) -> Range<u64> {
         let start = number as u64 * self.call.bytes.0;
         start..start + self.call.bytes.0
@@ -74,7 +74,8 @@ impl<'a> Blocks<'a> {
         nodes.flat_map(of_node)
     }
 
-    /// Whose blocks some bytes between nodes are: of whom, which of these bytes, and where they are in the program's buffer.
+    /// Returns the owners of some bytes between nodes: the rank whose block it is, which of these
+    /// bytes, and where they are in the program's buffer.
     fn owners(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, Range<u64>, Range<u64>)> {
         let bytes = bytes.clone();
         let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
@@ -114,7 +115,8 @@ impl<'a> Blocks<'a> {
         up
     }
 
-    /// What this rank does to have its block taken by the one that stands for the node.
+    /// Adds a lane on which this rank has its block taken by the one that stands for the node;
+    /// returns it.
     fn hand_up(&self, list: &mut Listed, own: &Slice) -> LaneIndex {
         let up = lane_up(list, &self.members, Posting::AtOnce);
         for part in parts(own.bytes.clone(), self.most, 1) {
@@ -377,12 +379,12 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
     Box::new(list)
 }
 
-/// Ranges, those that touch as one.
+/// Joins ranges that touch.
 pub(super) fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     joined_pairs(ranges.map(|bytes| (bytes.clone(), bytes))).into_iter().map(|(bytes, _)| bytes).collect()
 }
 
-/// The same of bytes here and there, where both touch.
+/// Joins pairs of ranges, here and there, where both touch.
 fn joined_pairs(pairs: impl Iterator<Item = (Range<u64>, Range<u64>)>) -> Vec<(Range<u64>, Range<u64>)> {
     let mut joined: Vec<(Range<u64>, Range<u64>)> = Vec::new();
     for (here, there) in pairs {

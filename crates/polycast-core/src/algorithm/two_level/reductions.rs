@@ -25,9 +25,10 @@ const SLOTS: u64 = 4;
 /// The data in the order in which it goes up, and down.
 struct Pieces {
     up: Vec<Range<u64>>,
-    /// Where each of these begins, rising, and its place among them: together they are all of the data, once.
+    /// The beginning of each of these pieces, rising, and its place among them: together they are
+    /// all of the data, once.
     places: Vec<(u64, usize)>,
-    /// So many of them go up before anything goes between nodes.
+    /// The number of pieces that go up before anything goes between nodes.
     before: u64,
     down: Vec<(Range<u64>, When)>,
 }
@@ -67,7 +68,8 @@ impl Pieces {
         places
     }
 
-    /// How many pieces go up until all of these bytes have, and what goes before. Asked for each step between nodes, of which there are as many as pieces.
+    /// Returns the number of pieces that go up until all of these bytes have, and what goes before.
+    /// Asked for each step between nodes, of which there are as many as pieces.
     fn until(&self, bytes: &Range<u64>) -> u64 {
         let first = self.places.partition_point(|(start, _)| *start <= bytes.start).saturating_sub(1);
         let these = self.places[first..].iter().take_while(|(start, _)| *start < bytes.end);
@@ -125,13 +127,13 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     Box::new(list)
 }
 
-/// How the contributions of a node are combined.
+/// The combination of a node's contributions.
 struct Sums {
     others: Vec<Rank>,
-    /// Where the sums are put together, and what stands before it there.
+    /// The buffer in which the sums are put together, and the bytes that stand before them there.
     place: (Buffer, u64),
     own: Buffer,
-    /// What the first of the others contributes is fetched to where the sum is to be.
+    /// True if what the first of the others contributes is fetched to where the sum is to be.
     is_first_direct: bool,
     steps_per_piece: u64,
     slots_at: u64,

@@ -85,7 +85,8 @@ impl Within {
     }
 }
 
-/// From which rank of a node another gets by messages what `top` has, and to whom it hands that on.
+/// Returns the rank from which `rank` gets by messages what `top` has, and the ranks of the node to
+/// which it hands that on.
 fn neighbours(on_node: &[Rank], top: Rank, rank: Rank) -> (Option<Rank>, Vec<Rank>) {
     let place = |of: Rank| Rank(on_node.iter().position(|other| *other == of).unwrap_or(0) as u32);
     let local = TREE.local(on_node.len() as u32, place(top), place(rank));
@@ -108,7 +109,8 @@ pub(super) fn lane_up(list: &mut Listed, members: &Members, posting: Posting) ->
     })
 }
 
-/// Its other end.
+/// A lane on which the rank that stands for the node takes what `other` hands up: the other end of
+/// [`lane_up`].
 pub(super) fn lane_from(list: &mut Listed, members: &Members, other: Rank, posting: Posting) -> LaneIndex {
     list.lane(match members.within {
         Within::Shared => Kind::Fetch { fabric: Fabric::Shared, channel: UP, writer: other },
@@ -152,7 +154,8 @@ impl ToAll {
 /// Lanes on which the rank that stands for the node shows to each of the others what is for it.
 pub(super) struct ToEach {
     within: Within,
-    /// Of one other by messages; of all in shared memory.
+    /// The lanes, each with its reader if that is one by messages; in shared memory all read a
+    /// single lane.
     shows: Vec<(Option<Rank>, LaneIndex)>,
 }
 
