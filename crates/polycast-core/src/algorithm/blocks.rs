@@ -14,7 +14,8 @@ pub(super) struct Blocks {
     pub place: Place,
     tree: Intervals,
     call: Call,
-    /// The largest message; all that goes the same way if nothing is to be cut.
+    /// The bytes of the largest message; `None` if nothing is to be cut, so that all that goes the
+    /// same way goes together.
     segment: Option<u64>,
 }
 

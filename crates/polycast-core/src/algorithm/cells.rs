@@ -77,7 +77,7 @@ pub enum Source {
     },
 }
 
-/// Bytes that this rank gets. Without bytes it only waits for the cell.
+/// Bytes that this rank gets. Without bytes the rank only waits for the cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Take {
     /// The place from which the bytes are taken.
@@ -111,14 +111,14 @@ pub struct Rounds {
 /// The step of a reduction that a round does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Contributions are filled in, and combined.
+    /// Contributions are put into cells, and combined.
     Combine,
-    /// Shares that were combined.
+    /// Shares that were combined are put into cells, and taken by those who want them.
     Tell,
 }
 
 impl Algorithm {
-    /// Whether a call goes through cells, by [`Rounds`].
+    /// True if a call goes through cells, by [`Rounds`].
     pub fn is_through_cells(&self) -> bool {
         self.entry == &ENTRIES[0]
     }
@@ -230,14 +230,14 @@ impl Rounds {
         before + bytes.start..before + bytes.end
     }
 
-    /// Ranks from the one behind this one on, and this one last.
+    /// Returns all ranks from the one behind this one on, and this one last.
     #[inline]
     fn around(&self) -> impl Iterator<Item = Rank> + use<> {
         let (me, ranks) = (self.rank.0, self.call.ranks);
         (1..=ranks).map(move |distance| Rank((me + distance) % ranks))
     }
 
-    /// Whether this rank fills its cell.
+    /// True if this rank fills its cell in a round.
     #[inline]
     pub fn fills(&self, round: u64) -> bool {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};

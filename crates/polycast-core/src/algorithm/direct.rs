@@ -35,7 +35,8 @@ pub(super) static ENTRIES: [Entry; 2] = [
     reductions::ENTRY,
 ];
 
-/// The ranks behind this one first, so that not all of them take from the same one at a time.
+/// Returns the other ranks: those behind this one first, so that not all of them take from the same
+/// one at a time.
 fn others(call: &Call, rank: Rank) -> impl Iterator<Item = Rank> + use<> {
     let ranks = call.ranks;
     (1..ranks).map(move |distance| Rank((rank.0 + distance) % ranks))

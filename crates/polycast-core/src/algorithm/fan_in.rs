@@ -67,7 +67,7 @@ impl FanIn {
         lanes
     }
 
-    /// The local lane.
+    /// The index of the local lane.
     pub fn local_lane(&self) -> LaneIndex {
         self.children.len()
     }
@@ -82,13 +82,13 @@ impl FanIn {
         (self.children.len() as u64 - u64::from(self.last_in_output)) * self.bytes
     }
 
-    /// Segment `index`.
+    /// The bytes of segment `index`.
     pub fn slice(&self, index: u64) -> Range<u64> {
         let start = index * self.segment;
         start..start.saturating_add(self.segment).min(self.bytes)
     }
 
-    /// A step of one of the lanes.
+    /// Returns step `index` of a lane of [`FanIn::lanes`].
     pub fn step(&self, lane: LaneIndex, index: u64) -> Step {
         if lane < self.children.len() {
             return Step { action: Action::Receive(self.place(lane as u64 + 1, index)), after: After::Start };
@@ -106,7 +106,8 @@ impl FanIn {
         Step { action: Action::Combine { from, into }, after }
     }
 
-    /// Segment `index` of what this rank has combined, before it is copied, and what has to be complete for it.
+    /// The place of segment `index` of what this rank has combined, before it is copied, and the
+    /// condition that it is combined.
     pub fn combined(&self, index: u64) -> (Slice, After) {
         (self.place(self.children.len() as u64, index), self.is_combined(index))
     }

@@ -205,7 +205,7 @@ pub(super) use by_shape;
 /// The binomial tree.
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
-/// Flat, chain, binary, binomial and k-nomial.
+/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],

@@ -16,7 +16,7 @@ pub struct Parameter {
     pub about: &'static str,
     /// The values that the parameter can have.
     pub domain: Domain,
-    /// Whether it may be left out.
+    /// The need for the parameter: if it may be left out.
     pub need: Need,
     /// The value that holds where none is given, in words; empty if the parameter is required.
     pub default: &'static str,

@@ -20,9 +20,9 @@ pub(super) struct Pieces {
     larger_blocks: u64,
     pieces_per_smaller_block: u64,
     pieces_per_larger_block: u64,
-    /// The largest piece.
+    /// The bytes of the largest piece.
     segment: NonZeroU64,
-    /// `None` was asked for: nothing needs to be cut.
+    /// True if no segment size was asked for: nothing needs to be cut.
     whole: bool,
     blocks: u32,
 }

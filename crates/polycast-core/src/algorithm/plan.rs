@@ -64,7 +64,8 @@ impl Plan {
         self.schedule.pieces
     }
 
-    /// Pieces come from `peer`, in this order, up to `pieces_per_message` consecutive ones in a message.
+    /// Adds a receive lane: pieces come from `peer`, in this order, up to `pieces_per_message`
+    /// consecutive ones in a message.
     pub fn receive(
         &mut self,
         peer: Rank,
@@ -80,7 +81,8 @@ impl Plan {
         }
     }
 
-    /// Pieces go to `peer`, in this order, up to `pieces_per_message` consecutive ones in a message.
+    /// Adds a send lane: pieces go to `peer`, in this order, up to `pieces_per_message` consecutive
+    /// ones in a message.
     pub fn send(
         &mut self,
         peer: Rank,
@@ -95,7 +97,8 @@ impl Plan {
         self.push(peer, Direction::Send, channel, pieces_per_message, runs, opens_after);
     }
 
-    /// Sends from here on start only while none of those so far can.
+    /// Begins the next phase: sends that are added from here on start only while none of those so
+    /// far can.
     pub fn next_phase(&mut self) {
         self.phase += 1;
     }
@@ -135,7 +138,7 @@ impl Plan {
         self.schedule.runs.push(Vec::new());
     }
 
-    /// Adds a lane unless it would be empty; says whether it did.
+    /// Adds a lane unless it would be empty; returns true if it was added.
     fn push(
         &mut self,
         peer: Rank,

@@ -29,7 +29,7 @@ static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     &[&contention_free::ENTRIES, &two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
 ];
 
-/// An algorithm.
+/// An entry of the registry: an algorithm before its parameters have values.
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// The name as it is written: `k-ary`. No other entry for one of its collectives has it.
@@ -48,16 +48,18 @@ pub struct Entry {
     /// A value of the first parameter, and the name of another algorithm: with this value it is
     /// that one, and is written so.
     pub same_as: Option<(u64, &'static str)>,
-    /// Whether it is among those that are compared where nobody says which. Left out: what is like another wherever the topology
-    /// is known, and what depends on numbers that nobody has measured.
+    /// True if the algorithm is among those that are compared where nobody says which. Left out:
+    /// what is like another wherever the topology is known, and what depends on numbers that nobody
+    /// has measured.
     pub is_compared: bool,
-    /// Whether it combines contributions in the order of ranks, or says so where that matters ([`Call::is_ordered`]): others are for
-    /// operations that commute.
+    /// True if the algorithm combines contributions in the order of ranks, or says so where that
+    /// matters ([`Call::is_ordered`]): others are for operations that commute.
     pub keeps_order: bool,
-    /// Whether senders find out on the way who is next: its schedules are those of a network that nobody else uses.
+    /// True if senders find out on the way who is next: the schedules are those of a network that
+    /// nobody else uses.
     pub is_dynamic: bool,
-    /// Whether as much goes between nodes for each as for the one with most ranks: where they have very different numbers of them most of it
-    /// is nothing.
+    /// True if as much goes between nodes for each node as for the one with most ranks: where nodes
+    /// have very different numbers of ranks, most of it is nothing.
     pub is_padded: bool,
     /// The function from which schedules come, or the form of the multicast.
     pub(super) build: Build,
@@ -221,7 +223,8 @@ impl Entry {
         self.all_parameters().any(|parameter| parameter.name == name)
     }
 
-    /// The number that its tree has to have: children of a rank, or ports.
+    /// The parameter for the number that the algorithm's tree has to have: children of a rank, or
+    /// ports.
     pub fn radix(&self) -> Option<&'static Parameter> {
         let is_radix = |parameter: &&Parameter| {
             matches!(parameter.domain, Domain::Number { .. }) && parameter.need == Need::Required
@@ -234,12 +237,13 @@ impl Entry {
         Entry { keeps_order: false, ..self }
     }
 
-    /// Whether it is for this call: its collective, and an operation that need not be in order if it does not keep one.
+    /// True if the algorithm is for this call: its collective, and an operation that need not be in
+    /// order if the algorithm does not keep one.
     pub fn can_serve(&self, call: &Call) -> bool {
         self.serves(call.collective) && (self.keeps_order || !call.is_ordered)
     }
 
-    /// Whether it is for this collective.
+    /// True if the algorithm is for this collective.
     pub fn serves(&self, collective: Collective) -> bool {
         self.collectives.contains(&collective)
     }
@@ -266,22 +270,24 @@ impl Entry {
         }
     }
 
-    /// Whether it is messages, local work and what the ranks of a node share, by a schedule. The others are multicasts.
+    /// True if a schedule carries the algorithm out: messages, local work and what the ranks of a
+    /// node share. The others are multicasts.
     pub fn has_schedules(&self) -> bool {
         self.multicast_form().is_none()
     }
 
-    /// Whether ranks of a node use memory that they share.
+    /// True if ranks of a node use memory that they share.
     pub fn shares_memory(&self) -> bool {
         matches!(self.build, Build::OnNodes(_) | Build::OnOneNode(_))
     }
 
-    /// Whether it is nothing but messages between ranks, by a schedule, which is what predictions know of.
+    /// True if the algorithm is nothing but messages between ranks, by a schedule, which is what
+    /// predictions know of.
     pub fn is_of_messages(&self) -> bool {
         self.has_schedules() && !self.shares_memory()
     }
 
-    /// Whether it is for communicators whose ranks are all on one node.
+    /// True if the algorithm is for communicators whose ranks are all on one node.
     pub fn is_on_one_node(&self) -> bool {
         matches!(self.build, Build::OnOneNode(_))
     }
@@ -291,7 +297,7 @@ impl Entry {
         Entry { is_compared: false, ..self }
     }
 
-    /// Whether its tree depends on where the ranks are.
+    /// True if the algorithm's tree depends on where the ranks are.
     pub fn is_planned(&self) -> bool {
         matches!(self.build, Build::Planned(_))
     }
@@ -416,7 +422,7 @@ impl Registry {
         self.of(collective).filter(is_one).flat_map(Entry::samples).collect()
     }
 
-    /// For tests: the samples of every algorithm for a collective that is for a single node.
+    /// For tests: the samples of every algorithm for a collective whose ranks are all on one node.
     pub fn samples_on_one_node(self, collective: Collective) -> Vec<Algorithm> {
         self.of(collective).filter(|entry| entry.is_on_one_node()).flat_map(Entry::samples).collect()
     }

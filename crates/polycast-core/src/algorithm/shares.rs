@@ -17,7 +17,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// The data of a reduction in so many shares.
+    /// Cuts the data of a reduction into so many shares.
     pub fn new(call: &Call, shares: u32, segment: Option<NonZeroU64>) -> Shares {
         let element = call.element.get();
         let elements = call.bytes.0 / element;

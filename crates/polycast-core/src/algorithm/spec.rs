@@ -73,7 +73,7 @@ impl Algorithm {
         all.filter(|other| other.entry == self.entry).collect()
     }
 
-    /// The value of one of its own parameters, if it is given.
+    /// Returns the value of one of the algorithm's own parameters, if it is given.
     pub fn given(&self, name: &str) -> Option<u64> {
         let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;
         Some(self.values.0[at]).filter(|value| *value > 0)
@@ -84,7 +84,7 @@ impl Algorithm {
         self.given(name).and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
     }
 
-    /// A number that the algorithm needs.
+    /// Returns the value of a parameter that the algorithm needs, as a number.
     ///
     /// # Panics
     /// If it has no such parameter, or that may be left out.

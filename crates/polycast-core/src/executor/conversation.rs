@@ -157,7 +157,7 @@ pub struct Conversation {
     /// See [`Call::most_first_data_bytes`].
     most_first: u64,
     executor: Executor<Box<dyn Schedule>>,
-    /// Lanes that other sizes have and this one has not.
+    /// The lanes that calls of other sizes have and this one has not.
     further: Vec<Lane>,
     lanes: Vec<Lanes>,
     /// The lanes in shared memory that are not over.
@@ -227,7 +227,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether messages are on their way, and whether something through memory is not over.
+    /// Tells if messages are on their way, and if something through memory is not over.
     pub fn awaits(&self) -> (bool, bool) {
         (self.outstanding > 0, !self.sharing.is_empty())
     }

@@ -28,9 +28,9 @@ use crate::schedule::{Action, After, Direction, Lane, LaneIndex, Posting, Schedu
 /// The limits on operations that are outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of one lane, `1..=`[`Limits::MAX_PER_LANE`].
+    /// The most steps of one lane, `1..=`[`Limits::MAX_PER_LANE`].
     pub per_lane: u32,
-    /// Sends over all lanes whose receives are posted at once, at least 1.
+    /// The most sends over all lanes whose receives are posted at once, at least 1.
     pub sends: u32,
 }
 
@@ -57,7 +57,7 @@ pub struct StepId {
 /// A step to start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// To be handed back to [`Executor::complete`].
+    /// The name of the step, to be handed back to [`Executor::complete`].
     pub id: StepId,
     /// The action to carry out; the lane names the peer.
     pub action: Action,
@@ -70,7 +70,7 @@ struct LaneState {
     completed: u64,
     /// Bit `i`: step `completed + 1 + i` has completed already.
     completed_early: u64,
-    /// Set while the lane does not look for its next step because too many are outstanding.
+    /// True while the lane does not look for its next step because too many are outstanding.
     is_window_full: bool,
     /// The action of the next step, while the lane is startable.
     next: Option<Action>,
@@ -85,7 +85,7 @@ struct LaneState {
 enum Urgency {
     Receive,
     Send,
-    /// Copies, whatever they are for.
+    /// Local work and shared memory, which take the processor's time.
     Work,
 }
 

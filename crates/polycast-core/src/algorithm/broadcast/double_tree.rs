@@ -51,7 +51,8 @@ fn children(place: u32, last: u32) -> impl Iterator<Item = u32> {
     before.into_iter().chain(behind)
 }
 
-/// The place of a position in the second tree, or the position of a place there.
+/// Returns the place of a position in the second tree or, if `is_place`, the position of a place
+/// there.
 fn second(position: u32, last: u32, is_place: bool) -> u32 {
     match (position, is_place) {
         (0, _) => 0,

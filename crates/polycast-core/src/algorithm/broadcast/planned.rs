@@ -16,7 +16,8 @@ const HOLD: Parameter =
     Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));
 const END: Parameter =
     Parameter::time("end", "until a message can be sent on", "hold", Nanos::from_micros(55));
-/// More ports than this make no difference: the root has the first one back before the last is used.
+/// The ports of a sender. More than 64 make no difference: the root has the first one back before
+/// the last is used.
 const PORTS: Parameter = Parameter::number("ports", "messages that a rank sends at a time", 1, 3).at_most(64);
 const BLOCK: Parameter =
     Parameter::number("block", "ranks in a block", 1, 4).or("as many as on the fullest host");

@@ -10,8 +10,8 @@ use crate::schedule::{Nodes, RankOrder, Schedule};
 use crate::tree::{PlannedShape, PlannedTree, SendTimes, Site};
 use crate::units::{Bytes, Nanos, Rank};
 
-/// Planned trees are kept until those kept together have more ranks than this; then the oldest go. 12 MiB; all roots of a
-/// communicator with 1024 ranks.
+/// The most ranks, over all trees that are kept: beyond that the oldest trees go. 12 MiB; all roots
+/// of a communicator with 1024 ranks.
 const MAX_RANKS_KEPT: u64 = 1 << 20;
 
 /// The knowledge that algorithms have of a communicator: where its ranks are, and the trees that
@@ -85,7 +85,8 @@ impl Planner {
         self.nodes.clone().unwrap_or_else(of_site)
     }
 
-    /// Whether the tree of `algorithm` depends on the size of messages because the times that it is made for were measured.
+    /// True if the tree of `algorithm` depends on the size of messages because the times that it is
+    /// made for were measured.
     pub fn is_by_size(&self, algorithm: &Algorithm) -> bool {
         takes_times(algorithm) && self.measured.is_some() && algorithm.times().is_none()
     }
@@ -163,7 +164,8 @@ impl Planner {
         Some(Arc::new(tree.plan(&[&ring[from..], &ring[..from]].concat())))
     }
 
-    /// A schedule that was made for positions on the site's ring, for the ranks that stand there.
+    /// Makes a schedule for positions on the site's ring, and turns it into one for the ranks that
+    /// stand there.
     pub(in crate::algorithm) fn in_order<S: Schedule + 'static>(
         &self,
         call: Call,

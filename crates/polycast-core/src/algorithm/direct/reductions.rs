@@ -58,7 +58,7 @@ impl Reduction<'_> {
         self.shares.bytes(of.0..of.0 + 1)
     }
 
-    /// Whether a rank has a share: of fewer elements than ranks not all have.
+    /// True if a rank has a share: of fewer elements than ranks not all have.
     fn combines(&self, rank: Rank) -> bool {
         !self.share(rank).is_empty()
     }
@@ -72,7 +72,7 @@ impl Reduction<'_> {
         if self.is_in_place() { Slice::output(bytes) } else { Slice::input(bytes) }
     }
 
-    /// Whether a rank ends with the result.
+    /// True if a rank ends with the result.
     fn gets(&self, rank: Rank) -> bool {
         self.call.collective == Collective::Allreduce || rank == self.call.root
     }
@@ -114,7 +114,7 @@ impl Reduction<'_> {
         Box::new(list)
     }
 
-    /// Whether this rank's result is combined where it stays.
+    /// True if this rank's result is combined where it stays.
     fn is_combined_in_output(&self) -> bool {
         self.gets(self.rank) && !self.is_in_place()
     }
@@ -129,7 +129,7 @@ impl Reduction<'_> {
         }
     }
 
-    /// Takes and combines this rank's share. Says when that is over.
+    /// Takes and combines this rank's share; returns the condition that this is over.
     fn combine(&self, list: &mut Listed, local: LaneIndex) -> After {
         let Reduction { call, rank, ref shares } = *self;
         let segments = shares.segments(rank.0);

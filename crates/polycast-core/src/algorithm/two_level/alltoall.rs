@@ -161,7 +161,8 @@ impl<'a> Exchange<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// Nodes from the next one on, in the order in which exchanges get to them; this one last.
+    /// Returns the nodes from the next one on, in the order in which exchanges get to them; this
+    /// one last.
     fn around(&self) -> impl Iterator<Item = u32> + use<> {
         let (mine, count) = (self.nodes.mine(), self.nodes.count());
         (1..=count).map(move |by| (mine + by) % count)
@@ -172,7 +173,8 @@ impl<'a> Exchange<'a> {
         u64::from(node) * self.node_bytes() + number * self.width * self.call.bytes.0
     }
 
-    /// Blocks for the ranks of a node that stand one behind the other in the program's buffer: where, and where in a row.
+    /// Returns the runs of blocks for the ranks of a node that stand one behind the other in the
+    /// program's buffer: each run's bytes there, and its offset in a row.
     fn runs(&self, node: u32) -> Vec<(Range<u64>, u64)> {
         let mut runs: Vec<(Range<u64>, u64)> = Vec::new();
         for (number, rank) in (0..).zip(self.members.of(node)) {
@@ -198,7 +200,7 @@ impl<'a> Exchange<'a> {
         shown
     }
 
-    /// The ranks of whose rows some bytes have a part, and where these begin.
+    /// Returns the ranks whose rows may have a part of some bytes, each with the offset of its row.
     fn rows(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, u64)> {
         let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
         nodes.flat_map(move |node| {

@@ -64,7 +64,8 @@ impl<'a> Blocks<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// Ranks of some nodes and their places between nodes, in this order.
+    /// Returns the ranks of some nodes, each with the place of its block between nodes, in this
+    /// order.
     fn places(&self, nodes: Range<u32>) -> impl Iterator<Item = (Rank, Range<u64>)> {
         let of_node = move |node: u32| {
             let before = u64::from(node) * self.node_bytes();
@@ -91,7 +92,8 @@ impl<'a> Blocks<'a> {
         self.members.mine().iter().position(|rank| *rank == self.rank).unwrap_or(0)
     }
 
-    /// Lanes that bring the blocks of a node together at `at` of a buffer, and a last one that ends when they are there.
+    /// Adds lanes that bring the blocks of a node together at `at` of a buffer, and a last one that
+    /// ends when the blocks are there; returns that one.
     fn collect(&self, list: &mut Listed, (buffer, at): (Buffer, u64), own: Option<Slice>) -> LaneIndex {
         let place = |number: usize| Slice { buffer, bytes: shifted(self.place(number), at) };
         for (number, other) in
@@ -131,7 +133,7 @@ fn shifted(bytes: Range<u64>, by: u64) -> Range<u64> {
     bytes.start + by..bytes.end + by
 }
 
-/// After all steps that a lane has.
+/// The condition that all steps which a lane has are complete.
 fn after_all(list: &Listed, lane: LaneIndex) -> After {
     after(lane, list.lanes()[lane].steps)
 }

@@ -42,7 +42,7 @@ pub(super) struct Places {
     pub scratch: u64,
 }
 
-/// Bytes, and when they have come for good.
+/// Bytes, and the step that brings them for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Brought {
     pub bytes: Range<u64>,
@@ -103,8 +103,8 @@ impl Inner {
         brought
     }
 
-    /// Puts its lanes into the schedule of the rank that stands for the node. What they read waits for as many steps of lane `up`, which stands before
-    /// them, as `gate` says.
+    /// Puts the lanes into the schedule of the rank that stands for the node. What they read waits
+    /// for as many steps of lane `up`, which stands before them, as `gate` says.
     pub fn put_into(
         &self,
         list: &mut Listed,
@@ -184,7 +184,7 @@ pub(super) struct Ends {
     base: LaneIndex,
     /// The number of the rank's steps after each inner step, by lane.
     ends: Vec<Vec<u64>>,
-    /// Behind the last lane that brings something.
+    /// The index behind the last lane that brings something.
     end: LaneIndex,
 }
 
@@ -266,7 +266,7 @@ fn order(schedule: &Listed) -> Vec<(LaneIndex, u64)> {
 pub(super) struct Covered(BTreeMap<u64, u64>);
 
 impl Covered {
-    /// Adds bytes; says which of them are new, rising.
+    /// Adds bytes; returns those that are new, rising.
     pub fn add(&mut self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let mut fresh = Vec::new();
         if bytes.is_empty() {

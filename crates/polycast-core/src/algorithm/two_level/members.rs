@@ -81,7 +81,7 @@ pub(super) fn after(lane: LaneIndex, count: u64) -> After {
     if count == 0 { After::Start } else { After::Steps { lane, count } }
 }
 
-/// Bytes in parts of at most `most`, a multiple of `unit` each but for the last.
+/// Cuts bytes into parts of at most `most`, a multiple of `unit` each but for the last.
 pub(super) fn parts(bytes: Range<u64>, most: u64, unit: u64) -> impl Iterator<Item = Range<u64>> {
     let most = (most / unit).max(1).saturating_mul(unit);
     let count = (bytes.end - bytes.start).div_ceil(most);

@@ -19,7 +19,7 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
-/// Pieces of another rank that wait to be combined.
+/// The number of pieces of another rank that may wait to be combined.
 const SLOTS: u64 = 4;
 
 /// The data in the order in which it goes up, and down.
@@ -160,7 +160,7 @@ impl Sums {
         Sums { others, place, own, is_first_direct, steps_per_piece, slots_at, slot_bytes, scratch_bytes }
     }
 
-    /// Lanes that put together the sum of each piece; says which ends with it.
+    /// Adds lanes that put together the sum of each piece; returns the one that ends with it.
     fn lanes(&self, list: &mut Listed, members: &Members, pieces: &Pieces) -> LaneIndex {
         let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
         let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();

@@ -46,7 +46,7 @@ impl Memory {
         self.size
     }
 
-    /// Puts a value there before the call.
+    /// Puts a value into `bytes` before the call.
     pub fn fill(&mut self, bytes: &Range<u64>, value: &Value) {
         self.split(bytes);
         for (start, part) in self.parts.range_mut(bytes.clone()) {

@@ -18,7 +18,7 @@ pub(super) struct Run<'a, S> {
     contract: Contract,
     members: Vec<Member<'a, S>>,
     partners: &'a Partners,
-    /// Per rank, what it has sent.
+    /// The counts of what each rank has sent.
     sent: Vec<Summary>,
 }
 
@@ -43,11 +43,11 @@ pub(super) fn check<S: Schedule>(
     Ok(run.summary())
 }
 
-/// Whether a step can go.
+/// The answer to the question if a step can go.
 enum Gate {
-    /// Yes, and so can its receive, if it is a send.
+    /// The step can go, and so can its receive, here with its place, if it is a send.
     Open(Option<(Place, Step)>),
-    /// No: it, or its receive, waits for a lane.
+    /// The step cannot go: it, or its receive, waits for a lane.
     Closed { at: Place, by: LaneOf },
 }
 
@@ -123,8 +123,9 @@ impl<S: Schedule> Run<'_, S> {
         Ok(by.map_or(Gate::Open(None), |by| Gate::Closed { at, by }))
     }
 
-    /// The lane that has to go on before a reader says that it needs nothing of what was published up to there: when it has fetched that, has
-    /// started to fetch something behind it, or has ended.
+    /// Returns the lane that has to go on before a reader says that it needs nothing of what was
+    /// published up to there: when it has fetched that, has started to fetch something behind it,
+    /// or has ended.
     fn still_reads(&self, reader: LaneOf, published: u64) -> Result<Option<LaneOf>, Violation> {
         let member = &self.members[reader.0.index()];
         if member.is_complete(reader.1) || member.lanes[reader.1].stream_bytes >= published {

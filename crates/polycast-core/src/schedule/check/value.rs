@@ -12,8 +12,8 @@ impl Contributors {
         Contributors(Rc::new([(first, end)]))
     }
 
-    /// `self ∘ right`; `None` if somebody would contribute twice, or, where order matters, if `right` does not begin with the rank
-    /// after the last of `self`.
+    /// Returns `self ∘ right`; `None` if somebody would contribute twice, or, where order matters,
+    /// if `right` does not begin with the rank after the last of `self`.
     pub fn combine(&self, right: &Contributors, is_ordered: bool) -> Option<Contributors> {
         if let ([left], [right]) = (&*self.0, &*right.0)
             && left.1 == right.0
