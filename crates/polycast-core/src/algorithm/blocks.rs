@@ -14,7 +14,8 @@ pub(super) struct Blocks {
     pub place: Place,
     tree: Intervals,
     call: Call,
-    /// The largest message; all that goes the same way if nothing is to be cut.
+    /// The bytes of the largest message; `None` if nothing is to be cut, so that all that goes the
+    /// same way goes together.
     segment: Option<u64>,
 }
 
@@ -41,13 +42,14 @@ impl Blocks {
         u64::from(positions.start) * block..u64::from(positions.end) * block
     }
 
-    /// Where they are in this rank's scratch memory, which begins with its own block.
+    /// Returns the place of these bytes in this rank's scratch memory, which begins with the rank's
+    /// own block.
     pub fn in_scratch(&self, bytes: &Range<u64>) -> Slice {
         let first = u64::from(self.place.interval.start) * self.call.bytes.0;
         Slice::scratch(bytes.start - first..bytes.end - first)
     }
 
-    /// Where they are in the root's buffer, where they are in one piece.
+    /// Returns the place of these bytes in the root's buffer, where they must be in one piece.
     pub fn at_root(&self, bytes: &Range<u64>) -> Range<u64> {
         let (first, within) = (bytes.start / self.call.bytes.0, bytes.start % self.call.bytes.0);
         let start = u64::from(self.rank_at(first as u32).0) * self.call.bytes.0 + within;

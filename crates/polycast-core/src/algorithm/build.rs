@@ -13,7 +13,8 @@ use polycast_protocol as protocol;
 /// Makes one rank's schedule of a call.
 pub type Builder = fn(&Algorithm, &Call, Rank) -> Box<dyn Schedule>;
 
-/// The same, of a call that also goes through the memory of nodes, which are as that rank sees them.
+/// Makes one rank's schedule of a call that also goes through the memory of nodes, which are as
+/// that rank sees them.
 pub type OnNodes = fn(&Algorithm, &Call, &Nodes, Rank) -> Box<dyn Schedule>;
 
 #[derive(Clone, Copy)]
@@ -36,8 +37,8 @@ pub(super) enum Build {
 }
 
 impl Algorithm {
-    /// What `rank` does in `call` on the communicator that `planner` was made for. Costs no memory per segment; a call of 0 bytes
-    /// has no messages at all, but for a barrier.
+    /// Returns the schedule of `rank` in `call` on the communicator that `planner` was made for. It
+    /// costs no memory per segment; a call of 0 bytes has no messages at all, but for a barrier.
     ///
     /// # Panics
     /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm

@@ -28,11 +28,11 @@ use crate::collective::{Call, Collective};
 use crate::schedule::Slice;
 use crate::units::Rank;
 
-/// What a cell holds where nobody says so, and there is room for it.
+/// The bytes that a cell holds where no segment is given, and there is room for them.
 const ROOM: u64 = 8 << 10;
 
-/// From here on each of more than two ranks combines a share of an allreduce. Not of a reduce: all would have to wait for all, where now each
-/// goes when its data is in its cell.
+/// The bytes from which on each of more than two ranks combines a share of an allreduce. Not of a
+/// reduce: all would have to wait for all, where now each goes when its data is in its cell.
 const SHARED_FROM: u64 = 2 << 10;
 
 const SHARES: Parameter = Parameter {
@@ -57,67 +57,68 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
 /// Bytes of a buffer that go into this rank's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// Where in the cell.
+    /// The offset in the cell.
     pub at: u64,
-    /// Which bytes.
+    /// The bytes that go there.
     pub from: Slice,
 }
 
-/// Where something is taken from.
+/// The place from which bytes are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This rank's own buffer.
+    /// Bytes of this rank's own buffer.
     Own(Slice),
-    /// A cell; it may be this rank's own.
+    /// Bytes of a cell, which may be this rank's own.
     Cell {
-        /// Whose.
+        /// The rank that fills the cell.
         writer: Rank,
-        /// Where in it.
+        /// The offset in the cell.
         at: u64,
     },
 }
 
-/// Bytes that this rank gets. Without bytes it only waits for the cell.
+/// Bytes that this rank gets. Without bytes the rank only waits for the cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Take {
-    /// From where.
+    /// The place from which the bytes are taken.
     pub from: Source,
-    /// Where they go.
+    /// The place where the bytes go.
     pub to: Slice,
-    /// They become the left operand of what is there, instead of replacing it.
+    /// True if the bytes become the left operand of what is there, instead of replacing it.
     pub combines: bool,
 }
 
 impl Take {
-    /// The first bytes of it.
+    /// Cuts off all but the first `bytes` bytes.
     pub fn shortened(&self, bytes: u64) -> Take {
         let start = self.to.bytes.start;
         Take { to: Slice { bytes: start..start + bytes, ..self.to.clone() }, ..self.clone() }
     }
 }
 
-/// What one rank does in a call through cells. In every round it first fills its cell, if it has something, and then takes.
+/// The rounds of one rank in a call through cells. In every round the rank first fills its cell, if
+/// it has something, and then takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     call: Call,
     rank: Rank,
     /// Bytes of a block that go in a round.
     chunk: u64,
-    /// There are two rounds for each chunk: shares are combined, then told.
+    /// True if there are two rounds for each chunk: shares are combined, then told.
     in_shares: bool,
 }
 
-/// How a reduction ends.
+/// The step of a reduction that a round does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Contributions are filled in, and combined.
+    /// Contributions are put into cells, and combined.
     Combine,
-    /// Shares that were combined.
+    /// Shares that were combined are put into cells, and taken by those who want them.
     Tell,
 }
 
 impl Algorithm {
-    /// Whether a call goes through cells, by [`Rounds`].
+    /// True if a call goes through cells, by [`Rounds`].
     pub fn is_through_cells(&self) -> bool {
         self.entry == &ENTRIES[0]
     }
@@ -125,7 +126,8 @@ impl Algorithm {
 
 // Inlined where a job runs them: that is compiled for speed, and this crate for size.
 impl Rounds {
-    /// Of a call for which the algorithm was chosen, through cells of `room` bytes: enough for an element, and for a byte for each rank.
+    /// The rounds of a call for which the algorithm was chosen, through cells of `room` bytes:
+    /// enough for an element, and for a byte for each rank.
     #[inline]
     pub fn new(algorithm: &Algorithm, call: &Call, rank: Rank, room: u64) -> Rounds {
         use Collective::{Allreduce, Alltoall, Reduce, Scatter};
@@ -148,13 +150,13 @@ impl Rounds {
         Rounds { call: *call, rank, chunk, in_shares }
     }
 
-    /// Whose they are.
+    /// The rank whose rounds these are.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// How many there are.
+    /// The number of rounds.
     #[inline]
     pub fn count(&self) -> u64 {
         let chunks = self.call.bytes.0.div_ceil(self.chunk);
@@ -165,7 +167,7 @@ impl Rounds {
         }
     }
 
-    /// How much scratch memory slices name.
+    /// The bytes of scratch memory that slices name.
     #[inline]
     pub fn scratch_bytes(&self) -> u64 {
         let needs =
@@ -173,7 +175,7 @@ impl Rounds {
         if needs { self.share(0, self.rank).end - self.share(0, self.rank).start } else { 0 }
     }
 
-    /// Which step of which chunk a round is.
+    /// Returns the chunk that a round is about, and the step that the round does.
     #[inline]
     fn step(&self, round: u64) -> (u64, Step) {
         match self.in_shares {
@@ -189,7 +191,8 @@ impl Rounds {
         start..(start + self.chunk).min(self.call.bytes.0)
     }
 
-    /// What a rank combines of a chunk, as bytes of the block; all of it without shares.
+    /// Returns the bytes of a block that a rank combines of a chunk; the whole chunk without
+    /// shares.
     #[inline]
     fn share(&self, chunk: u64, rank: Rank) -> Range<u64> {
         let Range { start, end } = self.chunk(chunk);
@@ -206,34 +209,35 @@ impl Rounds {
         self.rank == self.call.root
     }
 
-    /// What it contributes is where its result goes.
+    /// True if this rank's contribution stands where its result goes.
     #[inline]
     fn is_in_place(&self) -> bool {
         self.call.is_in_place_at(self.rank)
     }
 
-    /// Bytes of what this rank hands in; of a scatter's root nothing but its own block is ever in place.
+    /// Returns bytes of what this rank hands in; of a scatter's root nothing but its own block is
+    /// ever in place.
     #[inline]
     fn own(&self, bytes: Range<u64>) -> Slice {
         let is_output = self.is_in_place() && self.call.collective != Collective::Scatter;
         if is_output { Slice::output(bytes) } else { Slice::input(bytes) }
     }
 
-    /// The same bytes of the block of a rank.
+    /// Returns the place of some bytes of a rank's block among the blocks of all.
     #[inline]
     fn of_block(&self, rank: Rank, bytes: Range<u64>) -> Range<u64> {
         let before = u64::from(rank.0) * self.call.bytes.0;
         before + bytes.start..before + bytes.end
     }
 
-    /// Ranks from the one behind this one on, and this one last.
+    /// Returns all ranks from the one behind this one on, and this one last.
     #[inline]
     fn around(&self) -> impl Iterator<Item = Rank> + use<> {
         let (me, ranks) = (self.rank.0, self.call.ranks);
         (1..=ranks).map(move |distance| Rank((me + distance) % ranks))
     }
 
-    /// Whether this rank fills its cell.
+    /// True if this rank fills its cell in a round.
     #[inline]
     pub fn fills(&self, round: u64) -> bool {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
@@ -247,14 +251,15 @@ impl Rounds {
         }
     }
 
-    /// How much of a block can be taken from the cell of a rank that was called with `told` bytes, fewer than this one: an MPI that receives has room
-    /// for them. `None` where that is something else than the beginning of the block, or not all of it.
+    /// Returns how much of a block can be taken from the cell of a rank that was called with `told`
+    /// bytes, fewer than this one: an MPI that receives has room for them. `None` where that is
+    /// something else than the beginning of the block, or not all of it.
     pub fn fitting_bytes(&self, told: u64) -> Option<u64> {
         let combines = matches!(self.call.collective, Collective::Reduce | Collective::Allreduce);
         (!combines && told < self.call.bytes.0 && self.count() == 1).then_some(told)
     }
 
-    /// What it fills its cell with.
+    /// Returns the bytes with which this rank fills its cell in a round.
     #[inline]
     pub fn puts(&self, round: u64) -> impl Iterator<Item = Put> + use<> {
         let (this, (index, step)) = (*self, self.step(round));
@@ -276,7 +281,7 @@ impl Rounds {
         })
     }
 
-    /// Where this rank's share of a chunk is combined.
+    /// Returns the place where this rank's share of a chunk is combined.
     #[inline]
     fn result(&self, chunk: u64) -> Slice {
         let share = self.share(chunk, self.rank);
@@ -286,7 +291,7 @@ impl Rounds {
         }
     }
 
-    /// What it takes, in this order.
+    /// Returns the bytes that this rank takes in a round, in this order.
     #[inline]
     pub fn takes(&self, round: u64) -> impl Iterator<Item = Take> + use<> {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
@@ -312,7 +317,8 @@ impl Rounds {
         })
     }
 
-    /// The share of what `from` contributes.
+    /// Returns the take of this rank's share of what `from` contributes; `None` if nothing is
+    /// taken.
     #[inline]
     fn combine(&self, chunk: u64, from: Rank, is_first: bool) -> Option<Take> {
         let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
@@ -326,7 +332,8 @@ impl Rounds {
         (!share.is_empty() && !is_there).then(take)
     }
 
-    /// What this rank has of another one, or of itself, where nothing is combined.
+    /// Returns the take of what this rank has of `from`, another rank or itself, where nothing is
+    /// combined; `None` if nothing is taken.
     #[inline]
     fn copy(&self, index: u64, from: Rank) -> Option<Take> {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};

@@ -21,7 +21,7 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Fabric, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
 
-/// What ranks hand in.
+/// The channel of what ranks hand in.
 const GIVEN: Channel = 0;
 
 pub(super) static ENTRIES: [Entry; 2] = [
@@ -35,7 +35,8 @@ pub(super) static ENTRIES: [Entry; 2] = [
     reductions::ENTRY,
 ];
 
-/// The ranks behind this one first, so that not all of them take from the same one at a time.
+/// Returns the other ranks: those behind this one first, so that not all of them take from the same
+/// one at a time.
 fn others(call: &Call, rank: Rank) -> impl Iterator<Item = Rank> + use<> {
     let ranks = call.ranks;
     (1..ranks).map(move |distance| Rank((rank.0 + distance) % ranks))
@@ -57,7 +58,7 @@ fn block(call: &Call, rank: Rank) -> Range<u64> {
     start..start + call.bytes.0
 }
 
-/// What one rank does where nothing is combined.
+/// Returns the schedule of one rank where nothing is combined.
 fn blocks(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let mut list = Listed::default();
     if call.bytes.0 == 0 {

@@ -16,25 +16,28 @@ use crate::units::Rank;
 
 const UP: Channel = 0;
 
-/// What one rank has to do with segments of the data.
+/// The part of one rank in a reduction up a tree, in segments of the data.
 pub(super) struct FanIn {
-    /// Who gets what this rank has combined; `None` at the top.
+    /// The rank that gets what this rank has combined; `None` at the top.
     pub parent: Option<Rank>,
-    /// From whom parts come: in scratch memory one after the other, the last in the output if that is free.
+    /// The ranks from which parts come: in scratch memory one after the other, the last in the
+    /// output if that is free.
     pub children: Vec<Rank>,
-    /// How many segments.
+    /// The number of segments.
     pub segments: u64,
     bytes: u64,
     segment: u64,
-    /// Where this rank's contribution is.
+    /// The buffer of this rank's contribution.
     own: Buffer,
     last_in_output: bool,
-    /// The combination has to be brought from scratch memory to the output.
+    /// True if the combination has to be copied to the output.
     is_copied: bool,
 }
 
 impl FanIn {
-    /// Towards the top of the tree, in segments of about the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its output.
+    /// Makes the part of `rank` in a reduction towards the top of the tree, in segments of about
+    /// the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its
+    /// output.
     pub fn new(tree: &Intervals, algorithm: &Algorithm, call: &Call, rank: Rank, is_result: bool) -> FanIn {
         let (bytes, element) = (call.bytes.0, call.element.get());
         let place = tree.place(rank);
@@ -64,7 +67,7 @@ impl FanIn {
         lanes
     }
 
-    /// The local lane.
+    /// The index of the local lane.
     pub fn local_lane(&self) -> LaneIndex {
         self.children.len()
     }
@@ -74,18 +77,18 @@ impl FanIn {
         Kind::Messages(Stream::send(parent, UP))
     }
 
-    /// How much scratch memory it takes.
+    /// The bytes of scratch memory that the part takes.
     pub fn scratch_bytes(&self) -> u64 {
         (self.children.len() as u64 - u64::from(self.last_in_output)) * self.bytes
     }
 
-    /// Segment `index`.
+    /// The bytes of segment `index`.
     pub fn slice(&self, index: u64) -> Range<u64> {
         let start = index * self.segment;
         start..start.saturating_add(self.segment).min(self.bytes)
     }
 
-    /// A step of one of the lanes.
+    /// Returns step `index` of a lane of [`FanIn::lanes`].
     pub fn step(&self, lane: LaneIndex, index: u64) -> Step {
         if lane < self.children.len() {
             return Step { action: Action::Receive(self.place(lane as u64 + 1, index)), after: After::Start };
@@ -103,12 +106,13 @@ impl FanIn {
         Step { action: Action::Combine { from, into }, after }
     }
 
-    /// Segment `index` of what this rank has combined, before it is copied, and what has to be complete for it.
+    /// The place of segment `index` of what this rank has combined, before it is copied, and the
+    /// condition that it is combined.
     pub fn combined(&self, index: u64) -> (Slice, After) {
         (self.place(self.children.len() as u64, index), self.is_combined(index))
     }
 
-    /// When segment `index` is combined, and in the output if it is to be there.
+    /// The condition that segment `index` is combined, and in the output if it is to be there.
     pub fn is_combined(&self, index: u64) -> After {
         match self.local_steps() {
             0 => After::Start,
@@ -116,7 +120,8 @@ impl FanIn {
         }
     }
 
-    /// Where segment `index` is when the first `combined` parts are combined with this rank's.
+    /// Returns the place of segment `index` when the first `combined` parts are combined with this
+    /// rank's.
     fn place(&self, combined: u64, index: u64) -> Slice {
         let Range { start, end } = self.slice(index);
         match combined {
@@ -129,7 +134,7 @@ impl FanIn {
         }
     }
 
-    /// How many local steps a segment takes.
+    /// The number of local steps that a segment takes.
     fn local_steps(&self) -> u64 {
         self.children.len() as u64 + u64::from(self.is_copied)
     }

@@ -22,14 +22,14 @@ pub(super) enum Shape {
     Chain,
     /// Two children, each with half of what is left.
     Binary,
-    /// As [`Tree::KNomial`].
+    /// The tree of [`Tree::KNomial`].
     KNomial(NonZeroU32),
 }
 
 /// A position's place in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Where the subtree above begins.
+    /// The position at which the subtree above begins; `None` for the root.
     pub parent: Option<u32>,
     /// The positions of the subtree that begins here.
     pub interval: Range<u32>,
@@ -92,26 +92,27 @@ impl Shape {
 pub(super) enum Intervals {
     /// Ranks stand in their order, from the top on.
     ByRank {
-        /// Who is divided into what.
+        /// The shape of the tree.
         shape: Shape,
-        /// Who stands first.
+        /// The rank at the first position.
         top: Rank,
-        /// How many there are.
+        /// The number of ranks.
         ranks: u32,
     },
     /// Ranks stand in depth-first order of a tree that was planned for where they are.
     Planned {
         /// The positions.
         order: RankOrder,
-        /// Of each position where its subtree ends.
+        /// The end of each position's subtree.
         ends: Vec<u32>,
-        /// Of each position where the subtree above begins; the root's is its own.
+        /// The position at which the subtree above each position begins; the root's is its own.
         parents: Vec<u32>,
     },
 }
 
 impl Intervals {
-    /// The tree with its ranks in depth-first order, in which every subtree is an interval. As long as there are ranks.
+    /// The tree with its ranks in depth-first order, in which every subtree is an interval. Its
+    /// lists are as long as there are ranks.
     pub fn of(tree: &PlannedTree) -> Intervals {
         let ranks = tree.ranks() as usize;
         let (mut order, mut parents) = (Vec::with_capacity(ranks), Vec::with_capacity(ranks));
@@ -144,7 +145,7 @@ impl Intervals {
         }
     }
 
-    /// Who stands there.
+    /// Returns the rank at a position.
     pub fn rank_at(&self, position: u32) -> Rank {
         match self {
             Intervals::ByRank { top, ranks, .. } => Rank::from_relative(position, *top, *ranks),
@@ -181,7 +182,7 @@ impl Intervals {
     }
 }
 
-/// What [`entries`] says of each shape: name, what it is good for, who described it.
+/// The description of a shape for [`entries`]: name, what it is good for, who described it.
 pub(super) type Told = (&'static str, &'static str, &'static str);
 
 /// An entry for each shape, all in segments, by a builder that takes the shape.
@@ -204,7 +205,7 @@ pub(super) use by_shape;
 /// The binomial tree.
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
-/// Flat, chain, binary, binomial and k-nomial.
+/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],

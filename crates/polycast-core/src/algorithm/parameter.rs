@@ -10,15 +10,15 @@ use crate::units::{Bytes, Nanos};
 /// A parameter of an algorithm. Its value is a number above 0; 0 stands for one that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// As it is written: `k` in `k-ary:k=4`.
+    /// The name as it is written: `k` in `k-ary:k=4`.
     pub name: &'static str,
-    /// What it means.
+    /// The meaning, in words.
     pub about: &'static str,
-    /// Which values it can have.
+    /// The values that the parameter can have.
     pub domain: Domain,
-    /// Whether it may be left out.
+    /// The need for the parameter: if it may be left out.
     pub need: Need,
-    /// What holds where it is not given; empty if it is required.
+    /// The value that holds where none is given, in words; empty if the parameter is required.
     pub default: &'static str,
     /// A value for examples, and where an algorithm needs one and nobody says which.
     pub typical: u64,
@@ -27,7 +27,7 @@ pub struct Parameter {
 /// The values that a parameter can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// From `least`, at least 1, to `most`; `u32::MAX` is no limit.
+    /// A whole number from `least`, at least 1, to `most`; `u32::MAX` is no limit.
     Number {
         /// The smallest.
         least: u32,
@@ -40,9 +40,10 @@ pub enum Domain {
     Size,
     /// Given or not: the name alone, or `=yes`, `=no`.
     Switch,
-    /// How the root of a multicast waits for receivers, written `none`, `50us`, `random`, `adaptive`.
+    /// The way in which the root of a multicast waits for receivers, written `none`, `50us`,
+    /// `random`, `adaptive`.
     Wait,
-    /// One of these words; the first is what holds where none is given.
+    /// A word of this list; the first one holds where none is given.
     Word(&'static [&'static str]),
     /// Bytes, written `8KiB`, or `none`.
     SizeOrNone,
@@ -53,9 +54,9 @@ pub enum Domain {
 pub enum Need {
     /// The algorithm is not defined without it.
     Required,
-    /// It may.
+    /// The parameter may be left out.
     Optional,
-    /// It may if the parameter of this name is left out too.
+    /// The parameter may be left out if the one of this name is left out too.
     Beside(&'static str),
 }
 
@@ -91,12 +92,12 @@ impl Parameter {
         Parameter { name, about, domain, need: Need::Required, default: "", typical }
     }
 
-    /// Something that is done or, where nobody says so, not.
+    /// A switch: something that is done or, where nobody says so, not.
     pub const fn switch(name: &'static str, about: &'static str) -> Parameter {
         Parameter { name, about, domain: Domain::Switch, need: Need::Optional, default: "no", typical: 1 }
     }
 
-    /// Of at most this.
+    /// Limits a number to at most `most`.
     pub const fn at_most(self, most: u32) -> Parameter {
         match self.domain {
             Domain::Number { least, .. } => Parameter { domain: Domain::Number { least, most }, ..self },
@@ -115,7 +116,7 @@ impl Parameter {
         Parameter { name, about, domain, need, default: "as measured", typical: typical.0 }
     }
 
-    /// It may be left out; this holds then.
+    /// Lets the parameter be left out: `default` holds then.
     pub const fn or(self, default: &'static str) -> Parameter {
         Parameter { need: Need::Optional, default, ..self }
     }
@@ -179,7 +180,7 @@ impl Parameter {
     }
 }
 
-/// What stands behind "expected" where a value cannot be read.
+/// Writes the words that stand behind "expected" where a value cannot be read.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

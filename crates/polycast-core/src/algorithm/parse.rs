@@ -7,13 +7,13 @@ use super::parameter::{READY, SEGMENT};
 use super::{Algorithm, Entry, Need, Parameter, Registry};
 use crate::collective::Collective;
 
-/// Why an algorithm could not be read.
+/// The reason why an algorithm could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseAlgorithmError {
     /// No algorithm has this name.
     #[error("unknown algorithm {found:?}, expected one of {expected}")]
     UnknownName {
-        /// What stood there.
+        /// The name that stood there.
         found: String,
         /// The names that there are.
         expected: String,
@@ -23,11 +23,11 @@ pub enum ParseAlgorithmError {
     OtherCollective {
         /// The algorithm's name.
         found: String,
-        /// What it is for.
+        /// The collectives that the algorithm serves.
         serves: String,
-        /// What one is looked for.
+        /// The collective for which an algorithm is looked for.
         collective: Collective,
-        /// The names that there are for it.
+        /// The names of the algorithms for that collective.
         expected: String,
     },
     /// The algorithm has no such parameter.
@@ -35,9 +35,9 @@ pub enum ParseAlgorithmError {
     UnknownParameter {
         /// The algorithm's name.
         algorithm: String,
-        /// What stood there.
+        /// The name that stood there.
         found: String,
-        /// What could stand there.
+        /// The names that could stand there.
         expected: String,
     },
     /// The parameter's value is not usable.
@@ -45,9 +45,9 @@ pub enum ParseAlgorithmError {
     BadValue {
         /// The parameter's name.
         parameter: String,
-        /// What stood there.
+        /// The value that stood there.
         found: String,
-        /// What could stand there.
+        /// The values that could stand there.
         expected: String,
     },
     /// A parameter without which the algorithm is not defined.
@@ -55,12 +55,12 @@ pub enum ParseAlgorithmError {
     Missing {
         /// The algorithm's name.
         algorithm: String,
-        /// What is missing.
+        /// The name of the missing parameter.
         parameter: String,
-        /// How it could be written.
+        /// An example of the parameter as it could be written.
         example: String,
     },
-    /// The same parameter twice.
+    /// A parameter is given twice.
     #[error("{parameter} is given twice")]
     Twice {
         /// The parameter's name.
@@ -105,7 +105,7 @@ impl Registry {
     }
 }
 
-/// What stands after the colon, each once.
+/// Reads what stands after the colon: names and values, each name once.
 fn given<'a>(entry: &Entry, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, ParseAlgorithmError> {
     let mut given: Vec<(&str, &str)> = Vec::new();
     for parameter in text.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()) {

@@ -20,9 +20,9 @@ pub(super) struct Pieces {
     larger_blocks: u64,
     pieces_per_smaller_block: u64,
     pieces_per_larger_block: u64,
-    /// The largest piece.
+    /// The bytes of the largest piece.
     segment: NonZeroU64,
-    /// `None` was asked for: nothing needs to be cut.
+    /// True if no segment size was asked for: nothing needs to be cut.
     whole: bool,
     blocks: u32,
 }
@@ -57,12 +57,12 @@ impl Pieces {
         self.of_blocks(0..self.blocks)
     }
 
-    /// How many pieces a message may hold without exceeding the segment size.
+    /// The number of pieces that a message may hold without exceeding the segment size.
     pub fn per_message(&self) -> u64 {
         if self.whole { u64::MAX } else { (self.segment.get() / self.larger_block.max(1)).max(1) }
     }
 
-    /// Nothing was asked to be cut: one message may take everything that goes the same way.
+    /// True if nothing was asked to be cut: one message may take everything that goes the same way.
     pub fn is_whole(&self) -> bool {
         self.whole
     }

@@ -33,7 +33,8 @@ impl Run {
         start..start.saturating_add(self.pieces_per_message).min(self.pieces.end)
     }
 
-    /// How many steps of the lane bring every piece of this run below `end`.
+    /// Returns the number of the lane's steps after which every piece of this run below `end` has
+    /// come.
     fn steps_until(&self, end: u64) -> u64 {
         let last_piece = end.min(self.pieces.end) - 1 - self.pieces.start;
         self.first_step + last_piece / self.pieces_per_message + 1
@@ -45,7 +46,7 @@ pub(super) struct Plan {
     schedule: PieceSchedule,
     ready: bool,
     phase: u8,
-    /// Where each peer's signal arrives, for those to whom this rank sends.
+    /// The lane on which each peer's signal arrives, for the peers to which this rank sends.
     signals_from: BTreeMap<Rank, LaneIndex>,
     is_announced: bool,
 }
@@ -63,7 +64,8 @@ impl Plan {
         self.schedule.pieces
     }
 
-    /// Pieces come from `peer`, in this order, up to `pieces_per_message` consecutive ones in a message.
+    /// Adds a receive lane: pieces come from `peer`, in this order, up to `pieces_per_message`
+    /// consecutive ones in a message.
     pub fn receive(
         &mut self,
         peer: Rank,
@@ -79,7 +81,8 @@ impl Plan {
         }
     }
 
-    /// Pieces go to `peer`, in this order, up to `pieces_per_message` consecutive ones in a message.
+    /// Adds a send lane: pieces go to `peer`, in this order, up to `pieces_per_message` consecutive
+    /// ones in a message.
     pub fn send(
         &mut self,
         peer: Rank,
@@ -94,7 +97,8 @@ impl Plan {
         self.push(peer, Direction::Send, channel, pieces_per_message, runs, opens_after);
     }
 
-    /// Sends from here on start only while none of those so far can.
+    /// Begins the next phase: sends that are added from here on start only while none of those so
+    /// far can.
     pub fn next_phase(&mut self) {
         self.phase += 1;
     }
@@ -134,7 +138,7 @@ impl Plan {
         self.schedule.runs.push(Vec::new());
     }
 
-    /// Adds a lane unless it would be empty; says whether it did.
+    /// Adds a lane unless it would be empty; returns true if it was added.
     fn push(
         &mut self,
         peer: Rank,
@@ -168,7 +172,7 @@ fn messages(peer: Rank, direction: Direction, channel: Channel) -> Kind {
     Kind::Messages(Stream { peer, direction, channel, posting: Posting::AtOnce })
 }
 
-/// Where a run of pieces comes from.
+/// The origin of a run of pieces: the lane that brings it.
 #[derive(Clone, Debug)]
 struct Source {
     lane: LaneIndex,
@@ -179,7 +183,7 @@ struct Source {
 pub(super) struct PieceSchedule {
     pieces: Pieces,
     lanes: Vec<Lane>,
-    /// One list per lane; a signal's is empty.
+    /// The runs of each lane; none if it carries a signal.
     runs: Vec<Vec<Run>>,
     /// Sorted by pieces, disjoint; empty at the root.
     sources: Vec<Source>,

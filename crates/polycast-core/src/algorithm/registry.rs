@@ -29,44 +29,48 @@ static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     &[&contention_free::ENTRIES, &two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
 ];
 
-/// An algorithm.
+/// An entry of the registry: an algorithm before its parameters have values.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// As it is written: `k-ary`. No other entry for one of its collectives has it.
+    /// The name as it is written: `k-ary`. No other entry for one of its collectives has it.
     pub name: &'static str,
-    /// What it serves.
+    /// The collectives that the algorithm serves.
     pub collectives: &'static [Collective],
-    /// How the data travels.
+    /// The way of the data, in words.
     pub about: &'static str,
-    /// Who described it: authors, year, section.
+    /// The authors who described the algorithm, year, section.
     pub source: &'static str,
-    /// Its own; at most [`super::Values::MOST`].
+    /// The algorithm's own parameters; at most [`super::Values::MOST`].
     pub parameters: &'static [Parameter],
-    /// Which of `segment` and `ready` it understands beside them.
+    /// The common parameters, of `segment` and `ready`, that the algorithm understands beside its
+    /// own.
     pub common: &'static [Parameter],
-    /// With this value of its first parameter it is another algorithm, of this name, and is written so.
+    /// A value of the first parameter, and the name of another algorithm: with this value it is
+    /// that one, and is written so.
     pub same_as: Option<(u64, &'static str)>,
-    /// Whether it is among those that are compared where nobody says which. Left out: what is like another wherever the topology
-    /// is known, and what depends on numbers that nobody has measured.
+    /// True if the algorithm is among those that are compared where nobody says which. Left out:
+    /// what is like another wherever the topology is known, and what depends on numbers that nobody
+    /// has measured.
     pub is_compared: bool,
-    /// Whether it combines contributions in the order of ranks, or says so where that matters ([`Call::is_ordered`]): others are for
-    /// operations that commute.
+    /// True if the algorithm combines contributions in the order of ranks, or says so where that
+    /// matters ([`Call::is_ordered`]): others are for operations that commute.
     pub keeps_order: bool,
-    /// Whether senders find out on the way who is next: its schedules are those of a network that nobody else uses.
+    /// True if senders find out on the way who is next: the schedules are those of a network that
+    /// nobody else uses.
     pub is_dynamic: bool,
-    /// Whether as much goes between nodes for each as for the one with most ranks: where they have very different numbers of them most of it
-    /// is nothing.
+    /// True if as much goes between nodes for each node as for the one with most ranks: where nodes
+    /// have very different numbers of ranks, most of it is nothing.
     pub is_padded: bool,
-    /// How it is built.
+    /// The function from which schedules come, or the form of the multicast.
     pub(super) build: Build,
 }
 
-/// What predictions take an algorithm's messages for.
+/// The form that predictions assume of an algorithm's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A tree, down which each rank is sent this part of the data: 2 for a half.
     Tree {
-        /// How many parts there are.
+        /// The number of parts of the data.
         parts: u8,
     },
     /// Blocks are scattered, then they go around a ring.
@@ -87,7 +91,8 @@ impl Entry {
         Entry::of(collectives, name, about, source, Build::Any(schedule))
     }
 
-    /// One that uses the memory that the ranks of a node share. Not compared: nobody has measured that memory.
+    /// An algorithm that uses the memory that the ranks of a node share. Not compared: nobody has
+    /// measured that memory.
     pub const fn on_nodes(
         collectives: &'static [Collective],
         name: &'static str,
@@ -98,7 +103,8 @@ impl Entry {
         Entry::of(collectives, name, about, source, Build::OnNodes(schedule)).not_compared()
     }
 
-    /// One for communicators whose ranks are on one node, through the memory that they share. Not compared: the same.
+    /// An algorithm for communicators whose ranks are on one node, through the memory that they
+    /// share. Not compared: nobody has measured that memory.
     pub const fn on_one_node(
         collectives: &'static [Collective],
         name: &'static str,
@@ -119,7 +125,7 @@ impl Entry {
         Entry::broadcast(name, about, source, Build::Tree(tree))
     }
 
-    /// One that is no more than a tree planned for the site.
+    /// A broadcast that is no more than a tree planned for the site.
     pub const fn planned(
         name: &'static str,
         about: &'static str,
@@ -129,7 +135,8 @@ impl Entry {
         Entry::broadcast(name, about, source, Build::Planned(shape))
     }
 
-    /// The same of a scatter, gather or reduction, whose messages can be cut into segments.
+    /// A scatter, gather or reduction that is no more than a tree planned for the site, and whose
+    /// messages can be cut into segments.
     pub(super) const fn planned_for(
         collectives: &'static [Collective],
         [name, about, source]: [&'static str; 3],
@@ -138,7 +145,7 @@ impl Entry {
         Entry::of(collectives, name, about, source, Build::Planned(shape)).in_segments()
     }
 
-    /// One with lanes of its own. `form` is what predictions take them for.
+    /// A broadcast with lanes of its own. `form` is what predictions take them for.
     pub(super) const fn lanes(
         name: &'static str,
         about: &'static str,
@@ -190,32 +197,34 @@ impl Entry {
         }
     }
 
-    /// Senders find out on the way who is next, so messages are whole and nobody knows from whom to expect them.
+    /// Marks an algorithm whose senders find out on the way who is next, so messages are whole and
+    /// nobody knows from whom to expect them.
     pub const fn dynamic(self) -> Entry {
         Entry { common: &[], is_dynamic: true, ..self.not_compared() }
     }
 
-    /// It pads what goes between nodes.
+    /// Marks an algorithm that pads what goes between nodes.
     pub const fn padded(self) -> Entry {
         Entry { is_padded: true, ..self }
     }
 
-    /// It can cut the data into segments.
+    /// Marks an algorithm that can cut the data into segments.
     pub const fn in_segments(self) -> Entry {
         Entry { common: &[SEGMENT], ..self }
     }
 
-    /// Its own parameters and the common ones.
+    /// The algorithm's own parameters and the common ones that it understands.
     pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         self.parameters.iter().chain(self.common)
     }
 
-    /// Whether it understands one of this name.
+    /// True if the algorithm understands a parameter of this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         self.all_parameters().any(|parameter| parameter.name == name)
     }
 
-    /// The number that its tree has to have: children of a rank, or ports.
+    /// The parameter for the number that the algorithm's tree has to have: children of a rank, or
+    /// ports.
     pub fn radix(&self) -> Option<&'static Parameter> {
         let is_radix = |parameter: &&Parameter| {
             matches!(parameter.domain, Domain::Number { .. }) && parameter.need == Need::Required
@@ -223,27 +232,28 @@ impl Entry {
         self.parameters.iter().find(is_radix)
     }
 
-    /// It is for operations that commute only.
+    /// Marks an algorithm that is for operations that commute only.
     pub const fn only_commuting(self) -> Entry {
         Entry { keeps_order: false, ..self }
     }
 
-    /// Whether it is for this call: its collective, and an operation that need not be in order if it does not keep one.
+    /// True if the algorithm is for this call: its collective, and an operation that need not be in
+    /// order if the algorithm does not keep one.
     pub fn can_serve(&self, call: &Call) -> bool {
         self.serves(call.collective) && (self.keeps_order || !call.is_ordered)
     }
 
-    /// Whether it is for this collective.
+    /// True if the algorithm is for this collective.
     pub fn serves(&self, collective: Collective) -> bool {
         self.collectives.contains(&collective)
     }
 
-    /// With these parameters.
+    /// Gives the algorithm these parameters of its own.
     pub const fn with(self, parameters: &'static [Parameter]) -> Entry {
         Entry { parameters, ..self }
     }
 
-    /// What predictions take its messages for.
+    /// Returns the form that predictions assume of the algorithm's messages.
     pub fn form(&self) -> Form {
         match self.build {
             Build::Lanes(_, form) => form,
@@ -251,7 +261,8 @@ impl Entry {
         }
     }
 
-    /// What the ring does, if it is a multicast.
+    /// Returns the form of the protocol if the algorithm is a multicast: what the ring of nodes
+    /// does.
     pub(super) fn multicast_form(&self) -> Option<protocol::Form> {
         match self.build {
             Build::Multicast(form) => Some(form),
@@ -259,37 +270,39 @@ impl Entry {
         }
     }
 
-    /// Whether it is messages, local work and what the ranks of a node share, by a schedule. The others are multicasts.
+    /// True if a schedule carries the algorithm out: messages, local work and what the ranks of a
+    /// node share. The others are multicasts.
     pub fn has_schedules(&self) -> bool {
         self.multicast_form().is_none()
     }
 
-    /// Whether ranks of a node use memory that they share.
+    /// True if ranks of a node use memory that they share.
     pub fn shares_memory(&self) -> bool {
         matches!(self.build, Build::OnNodes(_) | Build::OnOneNode(_))
     }
 
-    /// Whether it is nothing but messages between ranks, by a schedule, which is what predictions know of.
+    /// True if the algorithm is nothing but messages between ranks, by a schedule, which is what
+    /// predictions know of.
     pub fn is_of_messages(&self) -> bool {
         self.has_schedules() && !self.shares_memory()
     }
 
-    /// Whether it is for communicators whose ranks are all on one node.
+    /// True if the algorithm is for communicators whose ranks are all on one node.
     pub fn is_on_one_node(&self) -> bool {
         matches!(self.build, Build::OnOneNode(_))
     }
 
-    /// Predictions leave it out where nobody names it.
+    /// Marks an algorithm that predictions leave out where nobody names it.
     pub const fn not_compared(self) -> Entry {
         Entry { is_compared: false, ..self }
     }
 
-    /// Whether its tree depends on where the ranks are.
+    /// True if the algorithm's tree depends on where the ranks are.
     pub fn is_planned(&self) -> bool {
         matches!(self.build, Build::Planned(_))
     }
 
-    /// With typical values of the parameters that it needs, and no others.
+    /// The algorithm with typical values of the parameters that it needs, and no others.
     pub fn typical(&'static self) -> Algorithm {
         let needed = |parameter: &Parameter| match parameter.need {
             Need::Required => parameter.typical,
@@ -298,12 +311,13 @@ impl Entry {
         Algorithm::new(self, self.parameters.iter().map(needed))
     }
 
-    /// With typical values of all its parameters.
+    /// The algorithm with typical values of all its parameters.
     pub fn complete(&'static self) -> Algorithm {
         Algorithm::new(self, self.parameters.iter().map(|parameter| parameter.typical))
     }
 
-    /// With each combination of the values that a search tries on `ranks` ranks, not cut.
+    /// The algorithm with each combination of the values that a search tries on `ranks` ranks, not
+    /// cut.
     pub fn tried(&'static self, ranks: u32) -> Vec<Algorithm> {
         let mut found = vec![Vec::new()];
         for parameter in self.parameters {
@@ -317,7 +331,8 @@ impl Entry {
         algorithms.filter(|algorithm| algorithm.entry == self).collect()
     }
 
-    /// For tests: with all that a search tries on 4 ranks, and with all parameters that may be left out.
+    /// For tests: the algorithm with all that a search tries on 4 ranks, and with all parameters
+    /// that may be left out.
     pub fn samples(&'static self) -> impl Iterator<Item = Algorithm> {
         let tried = self.tried(4);
         let is_new = !tried.contains(&self.complete());
@@ -353,10 +368,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Those of polycast.
+    /// The algorithms of polycast.
     pub const BUILT_IN: Registry = Registry { more: &[] };
 
-    /// Those of polycast, and these.
+    /// The algorithms of polycast, and these.
     pub const fn with(more: &'static [Entry]) -> Registry {
         Registry { more }
     }
@@ -366,7 +381,7 @@ impl Registry {
         FILES.iter().copied().flatten().copied().flatten().chain(self.more)
     }
 
-    /// Those that serve a collective.
+    /// The entries that serve a collective.
     pub fn of(self, collective: Collective) -> impl Iterator<Item = &'static Entry> {
         self.entries().filter(move |entry| entry.serves(collective))
     }
@@ -376,7 +391,7 @@ impl Registry {
         self.of(collective).find(|entry| entry.name == name)
     }
 
-    /// All names of those that serve a collective, separated by commas.
+    /// The names of all algorithms that serve a collective, separated by commas.
     pub fn names(self, collective: Collective) -> String {
         self.of(collective).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
     }
@@ -387,7 +402,8 @@ impl Registry {
         self.of(collective).filter(|entry| entry.is_compared).map(Entry::typical).collect()
     }
 
-    /// The same without those that are like another by rank around a single switch; those of the broadcast are told apart by predictions.
+    /// The algorithms of [`Registry::compared`] without those that are like another by rank around
+    /// a single switch; those of the broadcast are told apart by predictions.
     pub fn compared_on(self, collective: Collective, switches: u32) -> impl Iterator<Item = Algorithm> {
         let is_other = move |algorithm: &Algorithm| {
             switches > 1 || collective == Collective::Broadcast || !algorithm.entry.is_planned()
@@ -395,7 +411,7 @@ impl Registry {
         self.compared(collective).into_iter().filter(is_other)
     }
 
-    /// Those of them that have schedules: what predictions choose among.
+    /// The algorithms of [`Registry::compared`] that have schedules: what predictions choose among.
     pub fn compared_schedules(self, collective: Collective) -> Vec<Algorithm> {
         self.compared(collective).into_iter().filter(|algorithm| algorithm.entry.has_schedules()).collect()
     }
@@ -406,7 +422,7 @@ impl Registry {
         self.of(collective).filter(is_one).flat_map(Entry::samples).collect()
     }
 
-    /// For tests: the samples of those for a single node.
+    /// For tests: the samples of every algorithm for a collective whose ranks are all on one node.
     pub fn samples_on_one_node(self, collective: Collective) -> Vec<Algorithm> {
         self.of(collective).filter(|entry| entry.is_on_one_node()).flat_map(Entry::samples).collect()
     }

@@ -8,16 +8,16 @@ use crate::collective::Call;
 /// Shares whose sizes differ by at most one element, larger ones first, each in segments.
 pub(super) struct Shares {
     element: u64,
-    /// In elements.
+    /// The size of a smaller share, in elements.
     smaller: u64,
-    /// How many have one element more.
+    /// The number of shares that have one element more.
     larger: u64,
     /// The largest segment, in bytes of whole elements.
     segment: u64,
 }
 
 impl Shares {
-    /// The data of a reduction in so many shares.
+    /// Cuts the data of a reduction into so many shares.
     pub fn new(call: &Call, shares: u32, segment: Option<NonZeroU64>) -> Shares {
         let element = call.element.get();
         let elements = call.bytes.0 / element;

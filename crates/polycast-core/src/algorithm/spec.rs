@@ -11,9 +11,9 @@ use crate::units::Nanos;
 /// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Algorithm {
-    /// Which one.
+    /// The algorithm's entry in the registry.
     pub entry: &'static Entry,
-    /// Its own parameters.
+    /// The values of the algorithm's own parameters.
     pub values: Values,
     /// The largest message; `None` sends everything whole.
     pub segment: Option<NonZeroU64>,
@@ -27,7 +27,7 @@ pub struct Algorithm {
 pub struct Values([u64; Values::MOST]);
 
 impl Values {
-    /// How many an algorithm can have.
+    /// The most parameters of its own that an algorithm can have.
     pub const MOST: usize = 4;
 }
 
@@ -48,12 +48,13 @@ impl Algorithm {
         }
     }
 
-    /// Without segments, and without waiting for anybody: the way of the data alone.
+    /// The algorithm without segments, and without waiting for anybody: the way of the data alone.
     pub fn whole(self) -> Algorithm {
         Algorithm { segment: None, ready: false, ..self }
     }
 
-    /// The same with this value of one of its own parameters; `None` if it has none of that name.
+    /// Returns the algorithm with this value of one of its own parameters; `None` if it has none of
+    /// that name.
     pub fn with_value(self, name: &str, value: u64) -> Option<Algorithm> {
         let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;
         let mut values = self.values.0;
@@ -62,7 +63,8 @@ impl Algorithm {
         Some(Algorithm { segment, ready, ..Algorithm::new(self.entry, values) })
     }
 
-    /// The same with each radix that a search tries on `ranks` ranks, rising; itself, if it has none.
+    /// Returns the algorithm with each radix that a search tries on `ranks` ranks, rising;
+    /// unchanged, if it has none.
     pub fn radices(self, ranks: u32) -> Vec<Algorithm> {
         let Some(radix) = self.entry.radix() else { return vec![self] };
         let values = radix.tried(ranks, 0).into_iter();
@@ -71,18 +73,18 @@ impl Algorithm {
         all.filter(|other| other.entry == self.entry).collect()
     }
 
-    /// The value of one of its own parameters, if it is given.
+    /// Returns the value of one of the algorithm's own parameters, if it is given.
     pub fn given(&self, name: &str) -> Option<u64> {
         let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;
         Some(self.values.0[at]).filter(|value| *value > 0)
     }
 
-    /// The same for a number.
+    /// Returns the value of one of the algorithm's own parameters as a number, if it is given.
     pub fn given_number(&self, name: &str) -> Option<NonZeroU32> {
         self.given(name).and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
     }
 
-    /// A number that the algorithm needs.
+    /// Returns the value of a parameter that the algorithm needs, as a number.
     ///
     /// # Panics
     /// If it has no such parameter, or that may be left out.

@@ -28,14 +28,14 @@ use crate::schedule::{
 use crate::units::Rank;
 use shared::{Sharing, Went};
 
-/// Which of a lane's messages.
+/// The place of a message in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The announcement.
     First,
     /// Data of this step: of a lane's first, what did not travel with the announcement.
     Step(u64),
-    /// One that is thrown away.
+    /// A message that is thrown away.
     Scrap,
 }
 
@@ -44,11 +44,11 @@ pub enum Part {
 pub struct MessageId {
     /// The lane.
     pub lane: LaneIndex,
-    /// Which of its messages.
+    /// The place of the message in its lane.
     pub part: Part,
 }
 
-/// What travels.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// To send: this total, and these bytes. To receive: a total, and up to [`Call::most_first_data_bytes`], into memory of the transport.
@@ -75,45 +75,45 @@ pub struct Message {
     pub peer: Rank,
     /// The stream between the two ranks.
     pub channel: Channel,
-    /// What travels.
+    /// The bytes to send, or the room for those that come.
     pub content: Content,
 }
 
 /// A message that has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// Which.
+    /// The name of the message.
     pub id: MessageId,
-    /// Of a first message: what it announces. Of none else, and of sends: 0.
+    /// The bytes that a first message announces, if it was received; 0 for any other message.
     pub total: u64,
     /// The bytes of data that came, without the announcement. Of sends: 0.
     pub received_bytes: u64,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// This rank has all data.
+    /// All data of this rank is there.
     Complete,
     /// The ranks called with different sizes; what is in the buffer is worth nothing.
     SizesDiffer,
 }
 
-/// One call, as a schedule for every size that another rank may have called with.
+/// A call, as a schedule for every size that another rank may have called with.
 pub trait Call {
-    /// What this rank does if all ranks call with `bytes`; `None` if that would go another way.
+    /// Returns what this rank does if all ranks call with `bytes`; `None` if that call would go another way.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>>;
 
-    /// From this many bytes on, all lanes exist that exist for any size.
+    /// The number of bytes from which on all lanes exist that exist for any size.
     fn bytes_for_all_lanes(&self) -> u64;
 
-    /// So much of a lane's first segment travels with the announcement, through memory of the transport. The same on all ranks.
+    /// The most bytes of a lane's first segment that travel with the announcement, through memory of the transport. The same on all ranks.
     fn most_first_data_bytes(&self) -> u64;
 }
 
 /// Starts messages, of which those that have completed go to [`Conversation::complete`], and does local work.
 pub trait Transport {
-    /// What can go wrong; ends the collective.
+    /// The error of a message or of local work; ends the collective.
     type Error;
 
     /// Starts `message`; never blocks.
@@ -132,43 +132,43 @@ pub trait Transport {
 /// No data.
 const NOTHING: Slice = Slice { buffer: Buffer::Output, bytes: 0..0 };
 
-/// What is known of a lane's other end.
+/// The state of a lane: what is known of its other end.
 enum Lanes {
-    /// It has none.
+    /// A lane of local work, which has no other end.
     Local,
-    /// It is in shared memory; [`Sharing`] knows more.
+    /// A lane in shared memory; [`Sharing`] knows more.
     Shared,
     /// A lane of sends.
     Sending { is_announced: bool },
     /// A lane of receives whose first message has not come; its first steps wait for it, this many.
     Unheard { waiting: u64 },
-    /// Its sender was called with as many bytes as this rank. Of the first step, so many bytes have come with the announcement, and wait
-    /// until it is started.
+    /// A lane whose sender was called with as many bytes as this rank. `held`: so many bytes of the
+    /// first step have come with the announcement, and wait until that step is started.
     Agreed { held: Option<u64> },
-    /// Its sender has this lane of another schedule; the steps from `next` on are still to come.
+    /// A lane whose sender was called with another size, and so has it of `schedule`; the steps from `next` on are still to come.
     Draining { schedule: Box<dyn Schedule>, lane: LaneIndex, next: u64 },
-    /// Nothing more comes.
+    /// A lane on which nothing more comes.
     Closed,
 }
 
-/// See the module. It may be used for one call after another of the same size, without new memory.
+/// A conversation: see the module. It may be used for one call after another of the same size, without new memory.
 pub struct Conversation {
     total: u64,
     /// See [`Call::most_first_data_bytes`].
     most_first: u64,
     executor: Executor<Box<dyn Schedule>>,
-    /// Lanes that other sizes have and this one has not.
+    /// The lanes that calls of other sizes have and this one has not.
     further: Vec<Lane>,
     lanes: Vec<Lanes>,
-    /// Those in shared memory that are not over.
+    /// The lanes in shared memory that are not over.
     sharing: Vec<Sharing>,
     outstanding: usize,
     is_spoiled: bool,
 }
 
 impl Conversation {
-    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages, local work and shared
-    /// memory.
+    /// A conversation for calls of `total` bytes. `None` if `call` has no schedule for that, or one
+    /// that is more than messages, local work and shared memory.
     pub fn new(call: &mut impl Call, total: u64, limits: Limits) -> Option<Conversation> {
         let schedule = call.schedule(total)?;
         let is_carried = |lane: &Lane| {
@@ -187,12 +187,12 @@ impl Conversation {
         Some(Conversation { total, most_first, executor, further, lanes, sharing, outstanding, is_spoiled })
     }
 
-    /// Each has one first message.
+    /// The number of lanes, each of which has one first message.
     pub fn lanes(&self) -> usize {
         self.executor.schedule.lanes().len() + self.further.len()
     }
 
-    /// How much scratch memory a call takes.
+    /// The bytes of scratch memory that a call takes.
     pub fn scratch_bytes(&self) -> u64 {
         self.executor.schedule.scratch_bytes()
     }
@@ -227,17 +227,17 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether messages are on their way, and whether something through memory is not over.
+    /// Tells if messages are on their way, and if something through memory is not over.
     pub fn awaits(&self) -> (bool, bool) {
         (self.outstanding > 0, !self.sharing.is_empty())
     }
 
-    /// This rank has no data to send from now on.
+    /// Marks that this rank has no data to send from now on.
     pub fn spoil(&mut self) {
         self.is_spoiled = true;
     }
 
-    /// Starts what can be started. `None`: it is not over.
+    /// Starts what can be started. Returns `None` while the call is not over.
     pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
         loop {
             while let Some(operation) = self.executor.next_operation() {
@@ -251,7 +251,7 @@ impl Conversation {
         Ok(is_over.then_some(if self.is_spoiled { Outcome::SizesDiffer } else { Outcome::Complete }))
     }
 
-    /// A message has completed. `call`: as it was for [`Conversation::new`].
+    /// Goes on after a message has completed. `call`: as it was for [`Conversation::new`].
     pub fn complete<T: Transport>(
         &mut self,
         done: Completed,
@@ -276,7 +276,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Goes on in shared memory; whether that has ended any step.
+    /// Goes on in shared memory; returns true if that has ended any step.
     fn share<T: Transport>(&mut self, transport: &mut T) -> Result<bool, T::Error> {
         let Conversation { total, executor, sharing, is_spoiled, .. } = self;
         let mut has_gone_on = false;
@@ -298,7 +298,7 @@ impl Conversation {
         own.get(lane).unwrap_or_else(|| &self.further[lane - own.len()])
     }
 
-    /// Whether all data of the first step travels with the announcement.
+    /// True if all data of the first step travels with the announcement.
     fn is_packed(&self, lane: LaneIndex) -> bool {
         self.lane(lane).steps > 0 && self.executor.schedule.step(lane, 0).action.length() <= self.most_first
     }
@@ -383,7 +383,7 @@ impl Conversation {
         }
     }
 
-    /// The announcement of a lane has come, and perhaps its first data.
+    /// Goes on after the announcement of a lane has come, and perhaps its first data.
     fn hear<T: Transport>(
         &mut self,
         lane: LaneIndex,
@@ -410,7 +410,7 @@ impl Conversation {
         self.drain(lane, transport)
     }
 
-    /// What follows on a lane whose sender was called with `total`.
+    /// Returns the state of a lane whose sender was called with `total`: the messages that still follow.
     fn draining(&self, lane: LaneIndex, total: u64, call: &mut impl Call) -> Lanes {
         let stream = self.lane(lane).stream();
         let Some(schedule) = call.schedule(total) else { return Lanes::Closed };

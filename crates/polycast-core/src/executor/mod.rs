@@ -25,12 +25,12 @@ use std::collections::BinaryHeap;
 
 use crate::schedule::{Action, After, Direction, Lane, LaneIndex, Posting, Schedule};
 
-/// How many operations may be outstanding.
+/// The limits on operations that are outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of one lane, `1..=`[`Limits::MAX_PER_LANE`].
+    /// The most steps of one lane, `1..=`[`Limits::MAX_PER_LANE`].
     pub per_lane: u32,
-    /// Sends over all lanes whose receives are posted at once, at least 1.
+    /// The most sends over all lanes whose receives are posted at once, at least 1.
     pub sends: u32,
 }
 
@@ -57,9 +57,9 @@ pub struct StepId {
 /// A step to start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// To be handed back to [`Executor::complete`].
+    /// The name of the step, to be handed back to [`Executor::complete`].
     pub id: StepId,
-    /// What to do; with whom, says the lane.
+    /// The action to carry out; the lane names the peer.
     pub action: Action,
 }
 
@@ -70,9 +70,9 @@ struct LaneState {
     completed: u64,
     /// Bit `i`: step `completed + 1 + i` has completed already.
     completed_early: u64,
-    /// Set while the lane does not look for its next step because too many are outstanding.
+    /// True while the lane does not look for its next step because too many are outstanding.
     is_window_full: bool,
-    /// What the next step does, while the lane is startable.
+    /// The action of the next step, while the lane is startable.
     next: Option<Action>,
     /// Head of the list of lanes that wait for this one.
     first_waiting: Option<LaneIndex>,
@@ -80,16 +80,17 @@ struct LaneState {
     next_waiting: Option<LaneIndex>,
 }
 
-/// What others wait for goes first.
+/// The urgency of a step: what others wait for goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
     Receive,
     Send,
-    /// Copies, whatever they are for.
+    /// Local work and shared memory, which take the processor's time.
     Work,
 }
 
-/// Which startable lane goes first: the smallest in the order of the fields.
+/// The place of a startable lane in the order in which lanes go: the smallest goes first, by the
+/// fields from top to bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     urgency: Urgency,
@@ -103,8 +104,9 @@ pub struct Executor<S> {
     schedule: S,
     limits: Limits,
     lanes: Vec<LaneState>,
+    /// The startable lanes but for those in `limited`.
     startable: BinaryHeap<Reverse<Turn>>,
-    /// The same of lanes whose sends are limited in number.
+    /// The startable lanes whose sends are limited in number.
     limited: BinaryHeap<Reverse<Turn>>,
     sends_outstanding: u32,
     unfinished_lanes: usize,
@@ -139,12 +141,12 @@ impl<S: Schedule> Executor<S> {
         (0..self.lanes.len()).for_each(|lane| self.consider(lane));
     }
 
-    /// What it runs.
+    /// The schedule that is run.
     pub fn schedule(&self) -> &S {
         &self.schedule
     }
 
-    /// All steps of all lanes have completed.
+    /// True if all steps of all lanes have completed.
     pub fn is_finished(&self) -> bool {
         self.unfinished_lanes == 0
     }
@@ -164,7 +166,8 @@ impl<S: Schedule> Executor<S> {
         Some(Operation { id: StepId { lane, index }, action })
     }
 
-    /// A step is done: its data has arrived or been dealt with, or its buffer may be used again.
+    /// Records that a step is done: its data has arrived or been dealt with, or its buffer may be
+    /// used again.
     pub fn complete(&mut self, id: StepId) {
         self.sends_outstanding -= u32::from(is_limited(&self.schedule.lanes()[id.lane]));
         let state = &mut self.lanes[id.lane];
@@ -224,7 +227,7 @@ impl<S: Schedule> Executor<S> {
         }
     }
 
-    /// A lane whose progress has to be awaited.
+    /// Returns a lane whose progress a step that starts `after` this has to await, if there is one.
     fn blocker(&self, after: After) -> Option<LaneIndex> {
         match after {
             After::Start => None,
@@ -238,7 +241,7 @@ impl<S: Schedule> Executor<S> {
     }
 }
 
-/// Whether its steps are sends that count among [`Limits::sends`].
+/// True if the steps of `lane` are sends that count among [`Limits::sends`].
 fn is_limited(lane: &Lane) -> bool {
     lane.stream()
         .is_some_and(|stream| stream.direction == Direction::Send && stream.posting == Posting::AtOnce)

@@ -27,7 +27,7 @@ use super::{Channel, Contract, LaneIndex, Schedule};
 use crate::collective::Call;
 use crate::units::{Bytes, Rank};
 
-/// What correct schedules amount to.
+/// The messages, signals and bytes of correct schedules, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Messages with data.
@@ -42,14 +42,14 @@ pub struct Summary {
     pub most_bytes_sent: Bytes,
 }
 
-/// Where a schedule is wrong.
+/// The place where a schedule is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Whose schedule.
+    /// The rank whose schedule is wrong.
     pub rank: Rank,
-    /// Which lane of it.
+    /// The lane of that schedule.
     pub lane: LaneIndex,
-    /// Which step of the lane; the first one where the lane as a whole is meant.
+    /// The step of that lane; the first one where the lane as a whole is meant.
     pub step: u64,
 }
 
@@ -59,13 +59,13 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Why schedules do not what a call promises.
+/// The reason why schedules do not do what a call promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The peer is not another rank of the communicator.
     #[error("{at}: peer {peer} is not another rank of the communicator")]
     NoSuchPeer {
-        /// Where.
+        /// The lane that names the peer.
         at: Place,
         /// The peer.
         peer: Rank,
@@ -73,7 +73,7 @@ pub enum Violation {
     /// The channel is not below [`super::CHANNELS`].
     #[error("{at}: channel {channel} is too large")]
     NoSuchChannel {
-        /// Where.
+        /// The lane that names the channel.
         at: Place,
         /// The channel.
         channel: Channel,
@@ -89,7 +89,7 @@ pub enum Violation {
     /// No lane at the peer takes, or feeds, this one.
     #[error("{at}: the peer {peer} has no lane that matches")]
     Unmatched {
-        /// Where.
+        /// The lane that has no match.
         at: Place,
         /// The peer.
         peer: Rank,
@@ -109,23 +109,23 @@ pub enum Violation {
     OtherLength {
         /// The sender's step.
         at: Place,
-        /// How many bytes it sends.
+        /// The number of bytes that the step sends.
         sent: u64,
-        /// How many the peer expects.
+        /// The number of bytes that the receiver expects.
         received: u64,
     },
-    /// A step that can be none.
+    /// A step that no schedule may have.
     #[error("{at}: {reason}")]
     Malformed {
-        /// Where.
+        /// The malformed step.
         at: Place,
-        /// What it does.
+        /// The reason: what the step does.
         reason: &'static str,
     },
     /// The bytes are not within the buffer.
     #[error("{at}: bytes {found:?} of a buffer of {bytes} bytes")]
     OutOfBounds {
-        /// Where.
+        /// The step that names the bytes.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
@@ -135,7 +135,7 @@ pub enum Violation {
     /// A rank receives what is there already.
     #[error("{at}: bytes {found:?} are there already, some of them")]
     Twice {
-        /// Where.
+        /// The step that brings the bytes again.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
@@ -143,7 +143,7 @@ pub enum Violation {
     /// A step may start before its bytes have come.
     #[error("{at}: may read bytes {found:?} before all of them have come")]
     NotYetReceived {
-        /// Where.
+        /// The step that reads.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
@@ -151,7 +151,7 @@ pub enum Violation {
     /// A step may write where another one still reads or writes.
     #[error("{at}: may write bytes {found:?} while lane {lane}, step {step} is not done with them")]
     InUse {
-        /// Where.
+        /// The step that writes.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
@@ -163,7 +163,7 @@ pub enum Violation {
     /// Operands that cannot be combined: a contributor twice, another order than that of ranks, parts that do not belong together.
     #[error("{at}: combines {left} with {right}")]
     WrongOperands {
-        /// Where.
+        /// The step that combines.
         at: Place,
         /// The left operand.
         left: String,
@@ -173,7 +173,7 @@ pub enum Violation {
     /// At the end, a byte of a rank's output holds nothing.
     #[error("rank {rank} never receives byte {byte}")]
     Missing {
-        /// Who.
+        /// The rank whose output lacks the byte.
         rank: Rank,
         /// The first such byte.
         byte: u64,
@@ -181,25 +181,25 @@ pub enum Violation {
     /// At the end, a byte of a rank's output is another one.
     #[error("byte {byte} of rank {rank} ends as {found}")]
     Wrong {
-        /// Who.
+        /// The rank whose output has the byte.
         rank: Rank,
         /// The first such byte.
         byte: u64,
-        /// What it is.
+        /// The contents of that byte, in words.
         found: String,
     },
     /// A rank may leave a barrier before another one has come.
     #[error("rank {rank} does not wait for rank {other}")]
     NotAwaited {
-        /// Who.
+        /// The rank that may leave.
         rank: Rank,
-        /// For whom.
+        /// The rank that may come later.
         other: Rank,
     },
     /// A step or lane waits for a lane that does not exist, or for more steps than it has.
     #[error("{at}: waits for lane {found}, which has not as many steps")]
     WaitsForNothing {
-        /// Where.
+        /// The step that waits.
         at: Place,
         /// The lane that is waited for.
         found: LaneIndex,
@@ -207,17 +207,17 @@ pub enum Violation {
     /// A receive or a multicast fetch waits whose data comes whether it waits or not.
     #[error("{at}: waits, and its data does not")]
     WaitingReceive {
-        /// Where.
+        /// The step that waits.
         at: Place,
     },
     /// Steps wait for each other; this is one of them.
     #[error("{at}: never starts, because lane {waits_for} of rank {other} waits in turn")]
     Deadlock {
-        /// Where.
+        /// The step that never starts.
         at: Place,
-        /// Whose lane it waits for.
+        /// The rank whose lane the step waits for.
         other: Rank,
-        /// Which.
+        /// The lane that the step waits for.
         waits_for: LaneIndex,
     },
 }

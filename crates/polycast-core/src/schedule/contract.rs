@@ -2,15 +2,15 @@ use super::{Buffer, Slice};
 use crate::collective::{Call, Collective};
 use crate::units::Rank;
 
-/// What bytes of a buffer are: the combination of what these ranks contribute, each from its byte `offset` on. Of one rank that
-/// is just its data.
+/// The contents of some bytes of a buffer: the combination of what these ranks contribute, each
+/// from its byte `offset` on. Of a single rank that is just its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Which bytes.
+    /// The bytes.
     pub slice: Slice,
     /// The contributors, from the first to the one before the second.
     pub ranks: (u32, u32),
-    /// Where in their contributions the slice begins.
+    /// The offset in each contribution at which the slice begins.
     pub offset: u64,
 }
 
@@ -20,7 +20,8 @@ impl Holding {
     }
 }
 
-/// What every buffer of every rank holds before a call, and what it must hold after it.
+/// The promise of a call: what every buffer of every rank holds before the call, and must hold
+/// after it.
 ///
 /// ```text
 ///              before                          after
@@ -40,7 +41,7 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// The size of `rank`'s input or output.
+    /// The bytes of `rank`'s input or output; 0 for scratch memory.
     pub fn size(&self, rank: Rank, buffer: Buffer) -> u64 {
         let Call { collective, ranks, root, bytes, .. } = self.call;
         let (block, all) = (bytes.0, bytes.0 * u64::from(ranks));
@@ -64,7 +65,8 @@ impl Contract {
         }
     }
 
-    /// What `rank` contributes, before the call.
+    /// Returns the place of `rank`'s contribution before the call; `None` if the rank contributes
+    /// nothing.
     pub fn before(&self, Rank(rank): Rank) -> Option<Holding> {
         let Call { collective, root, bytes, .. } = self.call;
         let (has_root_only, is_in_place) = match collective {
@@ -86,7 +88,7 @@ impl Contract {
         Some(Holding::of(rank, slice, 0))
     }
 
-    /// What `rank`'s output must be, after the call.
+    /// Returns the contents that `rank`'s output must have after the call.
     pub fn after(&self, rank: Rank) -> Vec<Holding> {
         let Call { collective, ranks, root, bytes, .. } = self.call;
         let block = |number: u32| {

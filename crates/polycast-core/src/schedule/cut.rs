@@ -2,8 +2,8 @@ use std::ops::Range;
 
 use super::{Action, After, Kind, Listed, Schedule, Slice};
 
-/// The same with no message of more than `most` bytes: longer ones become several, one after the other. Both ends of a stream have to be cut
-/// alike. Whatever has none is not changed.
+/// Cuts messages of more than `most` bytes into several, one after the other. Both ends of a stream
+/// have to be cut alike. A schedule without such messages is returned as it is.
 pub fn cut(schedule: Box<dyn Schedule>, most: u64) -> Box<dyn Schedule> {
     let is_long = |lane: usize| {
         let steps = schedule.lanes()[lane].steps;

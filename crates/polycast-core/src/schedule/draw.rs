@@ -3,11 +3,12 @@ use std::ops::Range;
 
 use super::{Action, After, Buffer, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Slice, Step, Stream};
 
-/// How many steps of a lane are drawn before the last one.
+/// The number of steps of a lane that are drawn before the last one.
 const STEPS_DRAWN: u64 = 3;
 
-/// One rank's schedule as text, one line per lane. A step is drawn as its bytes, of the output where no other buffer is named;
-/// in brackets stands what it waits for, as lane and number of its steps:
+/// Draws one rank's schedule as text, one line per lane. A step is drawn as its bytes, of the
+/// output where no other buffer is named; in brackets stands what the step waits for, as lane and
+/// number of its steps:
 ///
 /// ```text
 /// lane 0  receive from 0  4 steps: 0..512  512..1024  1024..1536  1536..2000

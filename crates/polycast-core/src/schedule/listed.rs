@@ -9,7 +9,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// All of another schedule.
+    /// Copies another schedule, step by step.
     pub fn copy_of(schedule: &(impl Schedule + ?Sized)) -> Listed {
         let mut listed = Listed { scratch_bytes: schedule.scratch_bytes(), ..Listed::default() };
         for (index, lane) in schedule.lanes().iter().enumerate() {
@@ -26,7 +26,7 @@ impl Listed {
         self.lanes.len() - 1
     }
 
-    /// Adds a step to a lane; says how many it has then.
+    /// Adds a step to a lane; returns the number of its steps then.
     pub fn add(&mut self, lane: LaneIndex, action: Action, after: After) -> u64 {
         self.steps[lane].push(Step { action, after });
         self.lanes[lane].steps += 1;
@@ -45,12 +45,12 @@ impl Listed {
         self.scratch_bytes = bytes;
     }
 
-    /// A lane, to be changed.
+    /// Returns a lane, to be changed.
     pub fn lane_mut(&mut self, lane: LaneIndex) -> &mut Lane {
         &mut self.lanes[lane]
     }
 
-    /// A lane's steps, to be changed; [`Lane::steps`] counts what is left of them.
+    /// Changes a lane's steps; [`Lane::steps`] counts those that are left.
     pub fn change_steps(&mut self, lane: LaneIndex, change: impl FnOnce(&mut Vec<Step>)) {
         change(&mut self.steps[lane]);
         self.lanes[lane].steps = self.steps[lane].len() as u64;

@@ -49,57 +49,59 @@ use crate::units::Rank;
 /// Index into [`Schedule::lanes`].
 pub type LaneIndex = usize;
 
-/// Which way a stream's messages go, seen from the rank whose schedule it is.
+/// The direction of a stream's messages, seen from the rank whose schedule it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// From this rank to the peer.
+    /// Messages go from this rank to the peer.
     Send,
-    /// From the peer to this rank.
+    /// Messages go from the peer to this rank.
     Receive,
 }
 
 /// Keeps two streams between the same pair of ranks apart; becomes part of the message tag. Below [`CHANNELS`].
 pub type Channel = u8;
 
-/// How many channels a schedule may use.
+/// The number of channels that a schedule may use.
 pub const CHANNELS: Channel = 8;
 
-/// When the receives of a stream are posted.
+/// The time at which the receives of a stream are posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Posting {
-    /// As soon as the receiver has arrived: its steps wait for nothing, so a send of this stream always ends by itself.
+    /// Receives are posted as soon as the receiver has arrived: their steps wait for nothing, so a
+    /// send of this stream always ends by itself.
     #[default]
     AtOnce,
-    /// As its steps say. A send may be outstanding for long and holds up no other.
+    /// Receives are posted when their steps say so. A send may be outstanding for long, and holds
+    /// up no other send.
     InTurn,
 }
 
-/// Messages to or from one peer. Both ends must name it alike.
+/// Messages to or from one peer. Both ends must name the stream alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream {
     /// The other end.
     pub peer: Rank,
-    /// Which way the messages go.
+    /// The direction of the messages.
     pub direction: Direction,
     /// Tells this stream from others between the same two ranks.
     pub channel: Channel,
-    /// When its receives are posted.
+    /// The time at which the receives of the stream are posted.
     pub posting: Posting,
 }
 
 impl Stream {
-    /// To `peer`, whose receives are posted at once.
+    /// A stream to `peer`, whose receives are posted at once.
     pub fn send(peer: Rank, channel: Channel) -> Stream {
         Stream { peer, direction: Direction::Send, channel, posting: Posting::AtOnce }
     }
 
-    /// From `peer`, by receives that are posted at once.
+    /// A stream from `peer`, whose receives are posted at once.
     pub fn receive(peer: Rank, channel: Channel) -> Stream {
         Stream { direction: Direction::Receive, ..Stream::send(peer, channel) }
     }
 }
 
-/// How what one rank publishes reaches those who fetch it.
+/// The path on which published bytes reach the ranks that fetch them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fabric {
     /// Memory that the ranks of a node share, or that of the writer, which the others read: the writer may have to wait until what it
@@ -107,12 +109,12 @@ pub enum Fabric {
     Shared,
     /// A cell of each rank that holds a step: the writer has to wait until what it has published before is fetched.
     Cell,
-    /// One multicast message, of all steps together. It arrives where it belongs, so fetches wait for nothing, and a fetch
-    /// completes when the prefix up to its end has arrived.
+    /// A single multicast message of all steps together. It arrives where it belongs, so fetches
+    /// wait for nothing, and a fetch completes when the prefix up to its end has arrived.
     Multicast,
 }
 
-/// What a lane is a stream of.
+/// The kind of a lane: the actions that its steps may take, and the ranks at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// [`Action::Send`] or [`Action::Receive`].
@@ -125,16 +127,16 @@ pub enum Kind {
         fabric: Fabric,
         /// Tells this stream from others of the same writer.
         channel: Channel,
-        /// Who fetches, rising.
+        /// The ranks that fetch, rising.
         readers: Arc<[Rank]>,
     },
     /// [`Action::Fetch`] of what one rank publishes, one after the other.
     Fetch {
         /// The way of the data.
         fabric: Fabric,
-        /// The writer's.
+        /// The channel of the writer's stream.
         channel: Channel,
-        /// Who publishes it.
+        /// The rank that publishes the data.
         writer: Rank,
     },
 }
@@ -142,38 +144,39 @@ pub enum Kind {
 /// An ordered stream of steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// What it is a stream of.
+    /// The kind of the steps, with the ranks at the other end.
     pub kind: Kind,
-    /// How many steps.
+    /// The number of steps.
     pub steps: u64,
-    /// Of the steps that could start, those of the lowest phase go first.
+    /// The precedence of the lane: of the receives, of the sends and of the other steps that could
+    /// start, those of the lowest phase go first.
     pub phase: u8,
     /// A lane that must be complete before the first step of this one starts (a child's "I am ready").
     pub opens_after: Option<LaneIndex>,
 }
 
 impl Lane {
-    /// `steps` steps of the first phase, open from the beginning.
+    /// A lane of `steps` steps in the first phase, open from the beginning.
     pub fn new(kind: Kind, steps: u64) -> Lane {
         Lane { kind, steps, phase: 0, opens_after: None }
     }
 
-    /// Its messages, if it is a stream of these.
+    /// Returns the stream if the lane carries messages.
     pub fn stream(&self) -> Option<Stream> {
         if let Kind::Messages(stream) = self.kind { Some(stream) } else { None }
     }
 
-    /// Whether it sends messages.
+    /// True if the lane sends messages.
     pub fn is_send(&self) -> bool {
         self.stream().is_some_and(|stream| stream.direction == Direction::Send)
     }
 
-    /// Whether it receives messages.
+    /// True if the lane receives messages.
     pub fn is_receive(&self) -> bool {
         self.stream().is_some_and(|stream| stream.direction == Direction::Receive)
     }
 
-    /// Whether its steps bring data from other ranks.
+    /// True if the steps bring data from other ranks.
     pub fn brings_data(&self) -> bool {
         self.is_receive() || matches!(self.kind, Kind::Fetch { .. })
     }
@@ -182,10 +185,10 @@ impl Lane {
 /// A buffer of the calling rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Buffer {
-    /// What the program hands in; never written.
+    /// The bytes that the program hands in; never written.
     Input,
-    /// Where the program wants its result. A broadcast has no other buffer: the root's data is there from the beginning, and so
-    /// is a rank's contribution under `MPI_IN_PLACE`.
+    /// The place where the program wants its result. A broadcast has no other buffer: the root's
+    /// data is there from the beginning, and so is a rank's contribution under `MPI_IN_PLACE`.
     Output,
     /// [`Schedule::scratch_bytes`] bytes that hold nothing at the beginning and are worth nothing at the end.
     Scratch,
@@ -194,29 +197,29 @@ pub enum Buffer {
 /// Bytes of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// Which buffer.
+    /// The buffer that the bytes lie in.
     pub buffer: Buffer,
-    /// Which of its bytes; may be none.
+    /// The range of bytes in the buffer; may be empty.
     pub bytes: Range<u64>,
 }
 
 impl Slice {
-    /// These bytes of the input.
+    /// A slice of the input.
     pub fn input(bytes: Range<u64>) -> Slice {
         Slice { buffer: Buffer::Input, bytes }
     }
 
-    /// These bytes of the output.
+    /// A slice of the output.
     pub fn output(bytes: Range<u64>) -> Slice {
         Slice { buffer: Buffer::Output, bytes }
     }
 
-    /// These bytes of the scratch memory.
+    /// A slice of the scratch memory.
     pub fn scratch(bytes: Range<u64>) -> Slice {
         Slice { buffer: Buffer::Scratch, bytes }
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[inline]
     pub fn length(&self) -> u64 {
         self.bytes.end.saturating_sub(self.bytes.start)
@@ -231,18 +234,18 @@ impl Slice {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A message with these bytes; without bytes it is a signal.
+    /// Sends a message with these bytes; a message without bytes is a signal.
     Send(Slice),
-    /// A message of this length, put here.
+    /// Receives a message of the slice's length, and puts it there.
     Receive(Slice),
     /// Copies bytes; the slices are of the same length and do not overlap.
     Copy {
-        /// What is copied.
+        /// The bytes that are copied.
         from: Slice,
-        /// Where to.
+        /// The bytes that are overwritten.
         to: Slice,
     },
     /// Reduces element by element: `into = from ∘ into`, as `MPI_Reduce_local` does. So `from` has the lower ranks' contributions
@@ -257,9 +260,10 @@ pub enum Action {
     Publish(Slice),
     /// Takes part of what the lane's writer has published: all of its steps together are one stream of bytes.
     Fetch {
-        /// Where in that stream the part begins; not before the end of the part that the lane's step before this one took.
+        /// The offset in that stream at which the part begins; not before the end of the part that
+        /// the lane's step before this one took.
         at: u64,
-        /// Where it goes.
+        /// The place where the part goes.
         to: Slice,
     },
 }
@@ -270,7 +274,8 @@ impl Action {
         Action::Copy { from: Slice::scratch(0..0), to: Slice::scratch(0..0) }
     }
 
-    /// What is read, if it is this rank's.
+    /// Returns the bytes of this rank that the action reads, if there are any; of a combination,
+    /// the left operand.
     pub fn source(&self) -> Option<&Slice> {
         match self {
             Action::Send(from) | Action::Publish(from) => Some(from),
@@ -279,7 +284,7 @@ impl Action {
         }
     }
 
-    /// What is written, if it is this rank's.
+    /// Returns the bytes of this rank that the action writes, if there are any.
     pub fn target(&self) -> Option<&Slice> {
         match self {
             Action::Receive(to) | Action::Copy { to, .. } | Action::Fetch { to, .. } => Some(to),
@@ -288,38 +293,38 @@ impl Action {
         }
     }
 
-    /// How many bytes are sent, received, copied, combined, published or fetched.
+    /// The number of bytes that are sent, received, copied, combined, published or fetched.
     pub fn length(&self) -> u64 {
         self.target().or(self.source()).map_or(0, Slice::length)
     }
 }
 
-/// What must be complete before a step may start.
+/// The condition for the start of a step: what must be complete before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Nothing: the data is there from the beginning.
+    /// No condition: the data is there from the beginning.
     Start,
     /// The first `count` steps of lane `lane`.
     Steps {
         /// The lane that is waited for.
         lane: LaneIndex,
-        /// How many of its steps.
+        /// The number of that lane's steps that must be complete.
         count: u64,
     },
     /// All steps of all lanes with an index below this one.
     LanesBelow(LaneIndex),
 }
 
-/// One step of a lane, and what it waits for.
+/// A step of a lane, with the condition for its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is done.
+    /// The action of the step.
     pub action: Action,
-    /// What must be complete first.
+    /// The steps that must be complete first.
     pub after: After,
 }
 
-/// One rank's part in one collective call.
+/// The part of one rank in a collective call.
 pub trait Schedule {
     /// The lanes. Of the steps that could start, receives go before sends and those before local work, and of equals the lowest
     /// (phase, step index, lane index).
@@ -328,7 +333,7 @@ pub trait Schedule {
     /// Step `index` (below the lane's `steps`) of lane `lane`.
     fn step(&self, lane: LaneIndex, index: u64) -> Step;
 
-    /// How much scratch memory its slices may name.
+    /// The bytes of scratch memory that the schedule's slices may name.
     fn scratch_bytes(&self) -> u64 {
         0
     }

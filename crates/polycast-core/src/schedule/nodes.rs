@@ -3,19 +3,22 @@ use std::collections::HashMap;
 use super::RankOrder;
 use crate::units::Rank;
 
-/// Which ranks of a communicator share a node. Nodes are in the order in which data visits their ranks; rank 0's is the first. The first
-/// rank on a node leads it: it alone has a socket.
+/// The nodes of a communicator, and the ranks on each. Nodes are in the order in which data visits
+/// their ranks; rank 0's is the first. The first rank on a node leads it: that rank alone has a
+/// socket.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     node_of: Vec<u32>,
     leaders: Vec<Rank>,
-    /// This rank's node, and the ranks on it in rising order.
+    /// The index of this rank's node.
     mine: u32,
+    /// The ranks on this rank's node, rising.
     local: RankOrder,
 }
 
 impl Nodes {
-    /// `host_of` has an entry per rank. `ring` has all ranks in the order in which data visits them, and begins with rank 0.
+    /// Groups the ranks by host, as `rank` sees them. `host_of` has an entry per rank. `ring` has
+    /// all ranks in the order in which data visits them, and begins with rank 0.
     pub fn new(host_of: &[u64], ring: &[Rank], rank: Rank) -> Nodes {
         let mut known = HashMap::new();
         let mut leaders = Vec::new();
@@ -33,33 +36,34 @@ impl Nodes {
         Nodes { node_of, leaders, mine, local }
     }
 
-    /// As if there were no others than `rank`'s, which this is of: its ranks by their positions in [`Nodes::local`].
+    /// The nodes that `rank`, whose nodes these are, would see if there were no node but its own:
+    /// the ranks there are named by their positions in [`Nodes::local`].
     pub fn alone(&self, rank: Rank) -> Nodes {
         let all: Vec<Rank> = (0..self.local.ranks()).map(Rank).collect();
         Nodes::new(&vec![0; all.len()], &all, self.local.position(rank))
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub fn count(&self) -> u32 {
         self.leaders.len() as u32
     }
 
-    /// The node of a rank.
+    /// The index of a rank's node.
     pub fn of(&self, rank: Rank) -> u32 {
         self.node_of[rank.index()]
     }
 
-    /// Who leads each node.
+    /// The leader of each node.
     pub fn leaders(&self) -> &[Rank] {
         &self.leaders
     }
 
-    /// This rank's node.
+    /// The index of this rank's node.
     pub fn mine(&self) -> u32 {
         self.mine
     }
 
-    /// Who leads this rank's node.
+    /// The leader of this rank's node.
     pub fn my_leader(&self) -> Rank {
         self.leaders[self.mine as usize]
     }

@@ -18,12 +18,13 @@ pub struct RankOrder {
 }
 
 impl RankOrder {
-    /// These ranks in this order, each once; `None` if they rise.
+    /// The order of these ranks, each of which stands there once; `None` if they rise.
     pub fn unless_sorted(rank_at: &[Rank]) -> Option<RankOrder> {
         if rank_at.is_sorted() { None } else { Some(RankOrder::of(rank_at.to_vec())) }
     }
 
-    /// These ranks in this order, each once; they need not be all of the communicator.
+    /// The order of these ranks, each of which stands there once; they need not be all of the
+    /// communicator.
     pub fn of(rank_at: Vec<Rank>) -> RankOrder {
         let mut position_of = vec![0; rank_at.iter().max().map_or(0, |most| most.index() + 1)];
         for (position, rank) in rank_at.iter().enumerate() {
@@ -32,7 +33,7 @@ impl RankOrder {
         RankOrder { rank_at, position_of }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.rank_at.len() as u32
     }
@@ -42,13 +43,13 @@ impl RankOrder {
         &self.rank_at
     }
 
-    /// Where `rank`, which must be one of them, stands.
+    /// The position of `rank`, which must be one of these ranks.
     pub fn position(&self, rank: Rank) -> Rank {
         Rank(self.position_of[rank.index()])
     }
 
-    /// A schedule made for positions, for the ranks that stand there. Its slices stay as they are: they must not depend on who
-    /// stands where, as in a broadcast.
+    /// Turns a schedule made for positions into one for the ranks that stand there. The slices stay
+    /// as they are: they must not depend on who stands where, as in a broadcast.
     pub fn apply<S: Schedule>(&self, for_positions: S) -> Ordered<S> {
         let at = |position: Rank| self.rank_at[position.index()];
         let name = |lane: &Lane| {
@@ -71,7 +72,7 @@ impl RankOrder {
     }
 }
 
-/// See [`RankOrder::apply`].
+/// A schedule for positions, carried out by the ranks that stand there: see [`RankOrder::apply`].
 pub struct Ordered<S> {
     for_positions: S,
     lanes: Vec<Lane>,

@@ -126,7 +126,7 @@ fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     Box::new(list)
 }
 
-/// The place of `bytes`, which are among those that `mine` is.
+/// Returns the place of `bytes`, which lie within the bytes `of` that stand at `place`.
 fn part((place, of): &(Slice, Range<u64>), bytes: &Range<u64>) -> Slice {
     let start = place.bytes.start + (bytes.start - of.start);
     Slice { buffer: place.buffer, bytes: start..start + (bytes.end - bytes.start) }

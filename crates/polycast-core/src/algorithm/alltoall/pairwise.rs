@@ -41,7 +41,8 @@ fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule>
     }
 }
 
-/// Every rank sends its block to each other one: in steps, each after what the step before has brought, or all at once.
+/// Returns the schedule of `rank`, which sends each other rank its block: in steps, each after what
+/// the step before has brought, or all at once.
 pub(super) fn exchange(call: &Call, rank: Rank, is_in_steps: bool) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());
     let further = |by: u32| (rank.0 + by) % ranks;

@@ -17,7 +17,7 @@ const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
 const PATARASUK: &str = "Patarasuk et al. 2008, §3";
 const HOEFLER: &str = "Hoefler and Moor 2014";
 
-/// For those who choose it themselves.
+/// The binomial tree, for callers that choose it themselves.
 pub const BINOMIAL: Algorithm = Algorithm::plain(&ENTRIES[4]);
 
 pub(super) static ENTRIES: [Entry; 6] = [

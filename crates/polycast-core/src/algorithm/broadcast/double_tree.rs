@@ -32,14 +32,15 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
 )
 .not_compared()];
 
-/// From whom `place` of the first tree receives. `last` is the last place.
+/// Returns the place from which `place` of the first tree receives. `last` is the last place.
 fn parent(place: u32, last: u32) -> u32 {
     let bit = place & place.wrapping_neg();
     let above = u64::from(place ^ bit) | u64::from(bit) << 1;
     if above > u64::from(last) { place ^ bit } else { above as u32 }
 }
 
-/// To whom `place` of the first tree sends: the middles of what lies before and behind it.
+/// Returns the places to which `place` of the first tree sends: the middles of what lies before and
+/// behind it.
 fn children(place: u32, last: u32) -> impl Iterator<Item = u32> {
     let half = if place == 0 { 1 << 31 } else { (place & place.wrapping_neg()) >> 1 };
     let before = (place > 0 && half > 0).then(|| place - half);
@@ -50,7 +51,8 @@ fn children(place: u32, last: u32) -> impl Iterator<Item = u32> {
     before.into_iter().chain(behind)
 }
 
-/// The place of a position in the second tree, or the position of a place there.
+/// Returns the place of a position in the second tree or, if `is_place`, the position of a place
+/// there.
 fn second(position: u32, last: u32, is_place: bool) -> u32 {
     match (position, is_place) {
         (0, _) => 0,

@@ -29,7 +29,7 @@ use super::Algorithm;
 use crate::collective::Call;
 use crate::schedule::Channel;
 
-/// The least one that is not below; beyond the last the last.
+/// Returns the least power of two that is not below `bytes`; for more than 2^63 bytes, 2^63.
 fn power_of_two(bytes: u64) -> u64 {
     bytes.checked_next_power_of_two().unwrap_or(1 << 63)
 }

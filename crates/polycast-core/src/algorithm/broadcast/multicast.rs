@@ -36,7 +36,7 @@ pub(super) static ENTRIES: [Entry; 2] = [
 ];
 
 impl Algorithm {
-    /// Which multicast it is, if it is one.
+    /// Returns the multicast that the algorithm is, if it is one.
     pub fn multicast(&self) -> Option<Multicast> {
         let form = self.entry.multicast_form()?;
         let sync = wait_of_value(self.given(SYNC.name).unwrap_or(0));

@@ -9,14 +9,15 @@ use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-/// Of a contention-free k-ary tree.
+/// The most children of a rank in a contention-free k-ary tree.
 pub(in crate::algorithm) const K: Parameter =
     Parameter::number("k", "children of a rank at most", 2, 4).at_most(MAX_CONTENTION_FREE_CHILDREN);
 const HOLD: Parameter =
     Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));
 const END: Parameter =
     Parameter::time("end", "until a message can be sent on", "hold", Nanos::from_micros(55));
-/// More ports than this make no difference: the root has the first one back before the last is used.
+/// The ports of a sender. More than 64 make no difference: the root has the first one back before
+/// the last is used.
 const PORTS: Parameter = Parameter::number("ports", "messages that a rank sends at a time", 1, 3).at_most(64);
 const BLOCK: Parameter =
     Parameter::number("block", "ranks in a block", 1, 4).or("as many as on the fullest host");
@@ -88,7 +89,8 @@ pub(super) static ENTRIES: [Entry; 8] = [
     .not_compared(),
 ];
 
-/// The same tree serves all messages whose number of segments has the same power of two above it.
+/// Returns the link-aware tree of a call. One tree serves all messages whose number of segments has
+/// the same power of two above it.
 fn link_aware(algorithm: &Algorithm, call: Call, _: &Planner) -> PlannedShape {
     let bytes = call.bytes.0.max(1);
     let segment_bytes = algorithm.segment.map_or(u64::MAX, |segment| segment.get()).min(power_of_two(bytes));

@@ -10,22 +10,23 @@ use crate::schedule::{Nodes, RankOrder, Schedule};
 use crate::tree::{PlannedShape, PlannedTree, SendTimes, Site};
 use crate::units::{Bytes, Nanos, Rank};
 
-/// Planned trees are kept until those kept together have more ranks than this; then the oldest go. 12 MiB; all roots of a
-/// communicator with 1024 ranks.
+/// The most ranks, over all trees that are kept: beyond that the oldest trees go. 12 MiB; all roots
+/// of a communicator with 1024 ranks.
 const MAX_RANKS_KEPT: u64 = 1 << 20;
 
-/// What the algorithms know of a communicator: where its ranks are, and the trees that were planned for it. Made once for each
-/// communicator.
+/// The knowledge that algorithms have of a communicator: where its ranks are, and the trees that
+/// were planned for it. Made once for each communicator.
 #[derive(Clone, Debug)]
 pub struct Planner {
     site: Arc<Site>,
-    /// For algorithms that go by positions; `None` if ranks are in the site's order already.
+    /// The order of ranks for algorithms that go by positions; `None` if ranks are in the site's
+    /// order already.
     order: Option<RankOrder>,
     trees: HashMap<(PlannedShape, Rank), Arc<PlannedTree>>,
-    /// The oldest first.
+    /// The trees that are kept, the oldest first.
     kept: VecDeque<(PlannedShape, Rank)>,
     measured: Option<(LinkClass, Arc<Parameters>)>,
-    /// As this rank sees them, if it is the only one that is planned for.
+    /// The nodes as this rank sees them, if it is the only one that is planned for.
     nodes: Option<Arc<Nodes>>,
 }
 
@@ -36,33 +37,33 @@ pub struct Sent {
     pub times: SendTimes,
     /// `t_int` of a sender with several ports, where it was measured.
     pub interval: Option<Nanos>,
-    /// Who says so.
+    /// The origin of the times.
     pub origin: Origin,
 }
 
-/// Where the times of messages come from.
+/// The origin of the times of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// They are given with the algorithm.
+    /// The times are given with the algorithm.
     Given,
     /// Measured between ranks that are so far from each other, for messages of this size.
     Measured(LinkClass, Bytes),
-    /// The same, but `g(m)` or `L(m) + g(m)` stands in for a time that was not measured.
+    /// Measured likewise, but `g(m)` or `L(m) + g(m)` stands in for a time that was not measured.
     Derived(LinkClass, Bytes),
-    /// Nobody has measured any.
+    /// The times are assumed, because nobody has measured any.
     Assumed,
 }
 
 impl Planner {
-    /// For the ranks of a site, which other planners may share.
+    /// A planner for the ranks of a site, which other planners may share.
     pub fn new(site: impl Into<Arc<Site>>) -> Planner {
         let site = site.into();
         let order = RankOrder::unless_sorted(site.ring());
         Planner { site, order, trees: HashMap::new(), kept: VecDeque::new(), measured: None, nodes: None }
     }
 
-    /// With measured parameters, which all ranks must know alike: trees that are made for the times of messages take those of
-    /// the class that most of their hops have.
+    /// Adds measured parameters, which all ranks must know alike: trees that are made for the times
+    /// of messages take those of the class that most of their hops have.
     pub fn measured(self, parameters: Arc<Parameters>) -> Planner {
         let mut hops = [0u32; 3];
         let tree = PlannedShape::Optimal(SendTimes::default()).plan(&self.site, Rank(0));
@@ -73,7 +74,7 @@ impl Planner {
         Planner { measured: Some((class, parameters)), ..self }
     }
 
-    /// For one rank, which sees its nodes so.
+    /// Makes it a planner for one rank, which sees its nodes so.
     pub fn on_nodes(self, nodes: Arc<Nodes>) -> Planner {
         Planner { nodes: Some(nodes), ..self }
     }
@@ -84,7 +85,8 @@ impl Planner {
         self.nodes.clone().unwrap_or_else(of_site)
     }
 
-    /// Whether the tree of `algorithm` depends on the size of messages because the times that it is made for were measured.
+    /// True if the tree of `algorithm` depends on the size of messages because the times that it is
+    /// made for were measured.
     pub fn is_by_size(&self, algorithm: &Algorithm) -> bool {
         takes_times(algorithm) && self.measured.is_some() && algorithm.times().is_none()
     }
@@ -115,7 +117,7 @@ impl Planner {
         given.or_else(measured).unwrap_or(assumed)
     }
 
-    /// Where nothing is known of the ranks: each on a host of its own, all on one switch.
+    /// A planner for ranks of which nothing is known: each on a host of its own, all on one switch.
     ///
     /// # Panics
     /// If there is no rank.
@@ -123,7 +125,7 @@ impl Planner {
         Planner::new(Site::flat(ranks))
     }
 
-    /// Where the ranks are.
+    /// The site: where the ranks are.
     pub fn site(&self) -> &Site {
         &self.site
     }
@@ -162,7 +164,8 @@ impl Planner {
         Some(Arc::new(tree.plan(&[&ring[from..], &ring[..from]].concat())))
     }
 
-    /// A schedule that was made for positions on the site's ring, for the ranks that stand there.
+    /// Makes a schedule for positions on the site's ring, and turns it into one for the ranks that
+    /// stand there.
     pub(in crate::algorithm) fn in_order<S: Schedule + 'static>(
         &self,
         call: Call,

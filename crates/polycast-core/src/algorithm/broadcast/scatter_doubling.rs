@@ -36,7 +36,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
     plan,
 )];
 
-/// The largest power of two of positions takes part in scatter and rounds.
+/// Returns the number of positions that take part in scatter and rounds: the largest power of two
+/// that is not above the number of ranks.
 fn core_of(ranks: u32) -> u32 {
     1 << ranks.ilog2()
 }
@@ -47,12 +48,12 @@ fn group(position: u32, round: u32) -> Range<u32> {
     start..start + (1 << round)
 }
 
-/// Whether `position` is brought something in `round`.
+/// True if `position` is brought something in `round`.
 fn receives_in(position: u32, round: u32) -> bool {
     position != 0 && round >= position.trailing_zeros()
 }
 
-/// What `position` holds before `round`, in the order in which it got it.
+/// Returns the blocks that `position` holds before `round`, in the order in which it got them.
 fn held_before(position: u32, round: u32, core: u32) -> impl Iterator<Item = Range<u32>> {
     let scattered = scatter::held(position, core);
     let in_group = scattered.start..scattered.end.min(group(position, round).end);

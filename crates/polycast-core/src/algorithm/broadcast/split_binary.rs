@@ -35,7 +35,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
 
 const BINARY: Tree = Tree::KAry(NonZeroU32::new(2).unwrap());
 
-/// One of the two trees.
+/// A side: either of the two trees.
 #[derive(Clone, Copy)]
 struct Side {
     /// The position of the first rank below the root, and the block of the data that runs down this side.
@@ -52,7 +52,7 @@ impl Side {
         if position % 2 == 1 { (LEFT, RIGHT) } else { (RIGHT, LEFT) }
     }
 
-    /// How many positions this side has.
+    /// The number of positions on this side.
     fn size(self, ranks: u32) -> u32 {
         (ranks - 1 + self.block.abs_diff(1)) / 2
     }
@@ -70,7 +70,8 @@ impl Side {
     }
 }
 
-/// Who brings a position the half that does not run down its side: its partner, or the root if it has none.
+/// Returns the position that brings another one the half that does not run down its side: its
+/// partner, or the root if it has none.
 fn partner(position: u32, ranks: u32) -> u32 {
     let partner = if position % 2 == 1 { position + 1 } else { position - 1 };
     if partner < ranks { partner } else { 0 }

@@ -69,38 +69,41 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
 .with(&[BETWEEN, BUFFER, OVERLAP, Within::PARAMETER])
 .in_segments()];
 
-/// For those who choose it themselves: through shared memory.
+/// The algorithm for callers that choose its parameters themselves: through shared memory.
 pub const ON_NODE: Algorithm = Algorithm::plain(&ENTRIES[0]);
 
-/// How the data gets from node to node.
+/// The way in which the data gets from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
-    /// One multicast message; the leaders of the other nodes take its segments as its prefix arrives.
+    /// A single multicast message; the leaders of the other nodes take its segments as its prefix
+    /// arrives.
     Multicast,
     /// Messages down a tree of nodes.
     Tree(Tree),
-    /// One block of the message for each node, down a binomial tree, then the blocks around the ring of nodes (Wu 2005, §2.7.4).
+    /// Messages that bring each node a block of the message down a binomial tree, and then all
+    /// blocks around the ring of nodes (Wu 2005, §2.7.4).
     ScatterRing,
 }
 
 /// A two-level broadcast: Wu 2005, §3.4.1, with multicast as one more way between nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwoLevel {
-    /// From node to node.
+    /// The way from node to node.
     pub between: Between,
     /// Bytes that a node waits for at a time; rounded down to whole buffers, but at least one.
     pub segment: NonZeroU64,
     /// Bytes that are published on a node at a time.
     pub buffer: NonZeroU64,
-    /// Of each segment, as many bytes are published as soon as it has come, and the rest when all have: nothing with 0, all with
-    /// `u64::MAX`. Rounded up to whole buffers.
+    /// The bytes of each segment that are published as soon as they have come, while the rest is
+    /// published when all has: nothing at once with 0, all with `u64::MAX`. Rounded up to whole
+    /// buffers.
     pub overlap: u64,
-    /// How data goes on a node.
+    /// The way of data on a node: shared memory or messages.
     pub within: Within,
 }
 
 impl TwoLevel {
-    /// The one that an algorithm of the name `two-level` names.
+    /// The broadcast that an algorithm of the name `two-level` stands for.
     pub fn of(algorithm: &Algorithm) -> TwoLevel {
         let given = |parameter: &Parameter| algorithm.given(parameter.name);
         let segment = algorithm.segment.unwrap_or(NonZeroU64::MAX);
@@ -121,13 +124,14 @@ impl TwoLevel {
         piece * per_segment
     }
 
-    /// How many of them are published as soon as they have come, in whole buffers.
+    /// The bytes of a segment that are published as soon as they have come, in whole buffers.
     pub fn shared_at_once(&self) -> u64 {
         let Cut { piece, early, .. } = self.cut(0, self.overlap);
         piece * early
     }
 
-    /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment but where blocks are scattered.
+    /// Returns the schedule of `rank` in `call`; `nodes` are as that rank sees them. It costs no
+    /// memory per segment but where blocks are scattered.
     pub fn schedule(&self, call: Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {
         match self.between {
             Between::ScatterRing if nodes.count() > 1 => {
@@ -237,13 +241,14 @@ impl Cut {
         self.bytes_of(index * self.per_segment..(index + 1) * self.per_segment)
     }
 
-    /// How many pieces go before the rest.
+    /// The number of pieces that go before the rest.
     fn all_early(&self) -> u64 {
         let (whole, rest) = (self.pieces() / self.per_segment, self.pieces() % self.per_segment);
         whole * self.early + rest.min(self.early)
     }
 
-    /// Which piece goes at this place on a node, and how many segments must have come before.
+    /// Returns the piece that goes at this place on a node, and the number of segments that must
+    /// have come before.
     fn on_node(&self, place: u64) -> (u64, u64) {
         match place.checked_sub(self.all_early()) {
             None => {
@@ -257,7 +262,8 @@ impl Cut {
         }
     }
 
-    /// Where the piece at this place begins in the stream of all: the last piece may be shorter.
+    /// Returns the offset of the piece at this place in the stream of all: the last piece may be
+    /// shorter.
     fn begins_at(&self, place: u64) -> u64 {
         let last = self.pieces() - 1;
         let (segment, within) = (last / self.per_segment, last % self.per_segment);
@@ -266,7 +272,7 @@ impl Cut {
     }
 }
 
-/// What a step carries.
+/// The unit of data that a step carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Segment,
@@ -288,7 +294,8 @@ impl Plan {
         self.units.push(unit);
     }
 
-    /// What the first lane has brought before a piece or segment goes on, `segments` of them if it does so in these.
+    /// The condition for a step that sends or publishes: what the first lane has brought before,
+    /// `segments` segments of it unless both lanes carry pieces.
     fn after(&self, lane: LaneIndex, index: u64, segments: u64) -> After {
         match self.units[0] {
             // In the same order.

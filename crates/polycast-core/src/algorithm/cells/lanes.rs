@@ -5,7 +5,7 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Fabric, Kind, LaneIndex, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What one rank does in `call`.
+/// Returns the schedule of `rank` in `call`.
 pub(super) fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     if call.collective == Collective::Barrier {
         return Box::new(barrier(call, rank));
@@ -36,7 +36,8 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dy
     Box::new(lanes.list)
 }
 
-/// Its cells are empty: to fill one is a signal to all who look at it.
+/// Returns the schedule of a barrier. Its cells are empty: to fill one is a signal to all who look
+/// at it.
 fn barrier(call: &Call, rank: Rank) -> Listed {
     let mut list = Listed::default();
     let nothing = || Slice::output(0..0);
@@ -50,20 +51,21 @@ fn barrier(call: &Call, rank: Rank) -> Listed {
     list
 }
 
-/// One rank's lanes, as far as the rounds have got.
+/// The lanes of one rank, as far as the rounds have got.
 struct Lanes {
     list: Listed,
     local: Counted,
     publish: Option<Counted>,
-    /// By writer.
+    /// The lanes that fetch, by writer.
     fetches: Vec<Option<Counted>>,
-    /// Where in the scratch memory its own cell stands, as far as it takes from that itself, or overwrites what it has filled it with.
+    /// The offset of this rank's own cell in the scratch memory, where it stands as far as the rank
+    /// takes from it itself, or overwrites what it has filled it with.
     own_cell: Option<u64>,
-    /// Where in the scratch memory comes what is combined, a chunk for each rank.
+    /// The offset in the scratch memory at which operands come, a chunk for each rank.
     operands: u64,
 }
 
-/// A lane, and how many steps it has.
+/// A lane, and the number of its steps.
 #[derive(Clone, Copy)]
 struct Counted {
     lane: LaneIndex,
@@ -112,7 +114,7 @@ impl Lanes {
         Lanes { list, local, publish, fetches, own_cell, operands }
     }
 
-    /// `position`: where in a writer's stream a byte of its cell is.
+    /// Adds the steps of a round. `position`: where in a writer's stream a byte of its cell is.
     fn round(&mut self, rounds: &Rounds, round: u64, position: impl Fn(Rank, u64) -> u64) {
         let Lanes { list, local, publish, fetches, own_cell, operands } = self;
         let step = rounds.step(round).1;

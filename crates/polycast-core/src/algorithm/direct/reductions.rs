@@ -17,10 +17,11 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
 
-/// What ranks have combined.
+/// The channel of what ranks have combined.
 const COMBINED: Channel = 1;
 
-/// What is taken of each rank before it is combined: it should still be in the processor's cache then.
+/// The bytes that are taken of each rank before they are combined: they should still be in the
+/// processor's cache then.
 const SEGMENT_BYTES: u64 = 32 << 10;
 
 pub(super) const ENTRY: Entry = Entry::on_one_node(
@@ -32,10 +33,11 @@ pub(super) const ENTRY: Entry = Entry::on_one_node(
 )
 .in_segments();
 
-/// How often a rank's operands are taken before their place is used again: one is combined while the next comes.
+/// The number of places for the operands of a rank, used by turns: one operand is combined while
+/// the next comes.
 const PLACES: u64 = 2;
 
-/// Until so many steps of a lane are over.
+/// The condition that `count` steps of a lane are over.
 fn after(lane: LaneIndex, count: u64) -> After {
     After::Steps { lane, count }
 }
@@ -56,7 +58,7 @@ impl Reduction<'_> {
         self.shares.bytes(of.0..of.0 + 1)
     }
 
-    /// Whether a rank has a share: of fewer elements than ranks not all have.
+    /// True if a rank has a share: of fewer elements than ranks not all have.
     fn combines(&self, rank: Rank) -> bool {
         !self.share(rank).is_empty()
     }
@@ -65,12 +67,12 @@ impl Reduction<'_> {
         self.call.is_in_place_at(self.rank)
     }
 
-    /// Some bytes of what this rank hands in.
+    /// Returns bytes of what this rank hands in.
     fn own(&self, bytes: Range<u64>) -> Slice {
         if self.is_in_place() { Slice::output(bytes) } else { Slice::input(bytes) }
     }
 
-    /// Whether a rank ends with the result.
+    /// True if a rank ends with the result.
     fn gets(&self, rank: Rank) -> bool {
         self.call.collective == Collective::Allreduce || rank == self.call.root
     }
@@ -112,12 +114,13 @@ impl Reduction<'_> {
         Box::new(list)
     }
 
-    /// Whether this rank's result is combined where it stays.
+    /// True if this rank's result is combined where it stays.
     fn is_combined_in_output(&self) -> bool {
         self.gets(self.rank) && !self.is_in_place()
     }
 
-    /// Where some bytes of this rank's result are combined: at their place, or at the beginning of the scratch memory.
+    /// Returns the place where some bytes of this rank's result are combined: at their place, or at
+    /// the beginning of the scratch memory.
     fn result(&self, segment: Range<u64>) -> Slice {
         let start = self.share(self.rank).start;
         match self.is_combined_in_output() {
@@ -126,7 +129,7 @@ impl Reduction<'_> {
         }
     }
 
-    /// Takes and combines this rank's share. Says when that is over.
+    /// Takes and combines this rank's share; returns the condition that this is over.
     fn combine(&self, list: &mut Listed, local: LaneIndex) -> After {
         let Reduction { call, rank, ref shares } = *self;
         let segments = shares.segments(rank.0);

@@ -36,7 +36,7 @@ fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<
     schedule(tree, algorithm, call, rank)
 }
 
-/// By any tree.
+/// Returns the schedule of `rank` in a gather up any tree.
 pub(in crate::algorithm) fn schedule(
     tree: Intervals,
     algorithm: &Algorithm,

@@ -15,7 +15,7 @@ use crate::schedule::{
 };
 use crate::units::Rank;
 
-/// From the top of the tree to the root.
+/// The channel from the top of the tree to the root.
 const RESULT: Channel = 2;
 
 pub(super) static ENTRIES: [Entry; 5] = by_shape!(
@@ -39,7 +39,7 @@ fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<
     schedule(&Intervals::ByRank { shape, top, ranks: call.ranks }, algorithm, call, rank)
 }
 
-/// By any tree.
+/// Returns the schedule of `rank` in a reduction up any tree.
 pub(in crate::algorithm) fn schedule(
     tree: &Intervals,
     algorithm: &Algorithm,

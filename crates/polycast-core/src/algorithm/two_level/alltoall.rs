@@ -150,7 +150,7 @@ impl<'a> Exchange<'a> {
         if self.call.is_in_place { Buffer::Output } else { Buffer::Input }
     }
 
-    /// What goes from a node to a node.
+    /// The bytes that go from a node to another.
     fn node_bytes(&self) -> u64 {
         self.width * self.width * self.call.bytes.0
     }
@@ -161,18 +161,20 @@ impl<'a> Exchange<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// Nodes from the next one on, in the order in which exchanges get to them; this one last.
+    /// Returns the nodes from the next one on, in the order in which exchanges get to them; this
+    /// one last.
     fn around(&self) -> impl Iterator<Item = u32> + use<> {
         let (mine, count) = (self.nodes.mine(), self.nodes.count());
         (1..=count).map(move |by| (mine + by) % count)
     }
 
-    /// Where what one rank of a node has for, or from, the ranks of another node begins.
+    /// The offset of a row: of what one rank of a node has for, or from, the ranks of another node.
     fn row_start(&self, node: u32, number: u64) -> u64 {
         u64::from(node) * self.node_bytes() + number * self.width * self.call.bytes.0
     }
 
-    /// Blocks for the ranks of a node that stand one behind the other in the program's buffer: where, and where in a row.
+    /// Returns the runs of blocks for the ranks of a node that stand one behind the other in the
+    /// program's buffer: each run's bytes there, and its offset in a row.
     fn runs(&self, node: u32) -> Vec<(Range<u64>, u64)> {
         let mut runs: Vec<(Range<u64>, u64)> = Vec::new();
         for (number, rank) in (0..).zip(self.members.of(node)) {
@@ -185,7 +187,8 @@ impl<'a> Exchange<'a> {
         runs
     }
 
-    /// What comes, without what only fills: it is shown to all of the node, so in as few parts as that leaves.
+    /// Returns what comes, without what only fills: it is shown to all of the node, so in as few
+    /// parts as that leaves.
     fn shown<T: Clone>(&self, brought: impl Iterator<Item = (Range<u64>, T)>) -> Vec<(T, Range<u64>)> {
         let here = self.members.mine().len() as u64 * self.call.bytes.0;
         let mut shown = Vec::new();
@@ -197,7 +200,7 @@ impl<'a> Exchange<'a> {
         shown
     }
 
-    /// The ranks of whose rows some bytes have a part, and where these begin.
+    /// Returns the ranks whose rows may have a part of some bytes, each with the offset of its row.
     fn rows(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, u64)> {
         let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
         nodes.flat_map(move |node| {
@@ -206,7 +209,8 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Of what comes, what is for a rank of this node from others, and where it goes.
+    /// Returns the parts of what comes that are for a rank of this node from others, each with the
+    /// place where it goes.
     fn for_rank(&self, bytes: &Range<u64>, rank: Rank) -> Vec<(Range<u64>, Range<u64>)> {
         let block = self.call.bytes.0;
         let place = self.members.mine().iter().position(|of| *of == rank).unwrap_or(0) as u64;

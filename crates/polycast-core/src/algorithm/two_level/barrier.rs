@@ -11,7 +11,7 @@ use crate::collective::Call;
 use crate::schedule::{Action, After, Buffer, Kind, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
-/// The only way between nodes.
+/// The name of the only algorithm between nodes.
 pub(super) const BETWEEN: &str = "dissemination";
 
 pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {

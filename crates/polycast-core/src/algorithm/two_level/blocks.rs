@@ -18,14 +18,14 @@ use crate::collective::Call;
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
-/// What the schedules have in common.
+/// The blocks of one call, and what the schedules of its collectives have in common.
 struct Blocks<'a> {
     call: &'a Call,
     nodes: &'a Nodes,
     members: Members<'a>,
     rank: Rank,
     width: u64,
-    /// Between nodes and in the program's buffers blocks stand alike.
+    /// True if blocks stand alike between nodes and in the program's buffers.
     is_same: bool,
     most: u64,
 }
@@ -47,7 +47,7 @@ impl<'a> Blocks<'a> {
         u64::from(self.nodes.count()) * self.width * self.call.bytes.0
     }
 
-    /// Bytes of a node's.
+    /// Bytes of a node's blocks.
     fn node_bytes(&self) -> u64 {
         self.width * self.call.bytes.0
     }
@@ -58,13 +58,14 @@ impl<'a> Blocks<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// The place of that number within a node's.
+    /// The place of the block of that number among those of a node.
     fn place(&self, number: usize) -> Range<u64> {
         let start = number as u64 * self.call.bytes.0;
         start..start + self.call.bytes.0
     }
 
-    /// Ranks of some nodes and their places between nodes, in this order.
+    /// Returns the ranks of some nodes, each with the place of its block between nodes, in this
+    /// order.
     fn places(&self, nodes: Range<u32>) -> impl Iterator<Item = (Rank, Range<u64>)> {
         let of_node = move |node: u32| {
             let before = u64::from(node) * self.node_bytes();
@@ -74,7 +75,8 @@ impl<'a> Blocks<'a> {
         nodes.flat_map(of_node)
     }
 
-    /// Whose blocks some bytes between nodes are: of whom, which of these bytes, and where they are in the program's buffer.
+    /// Returns the owners of some bytes between nodes: the rank whose block it is, which of these
+    /// bytes, and where they are in the program's buffer.
     fn owners(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, Range<u64>, Range<u64>)> {
         let bytes = bytes.clone();
         let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
@@ -90,7 +92,8 @@ impl<'a> Blocks<'a> {
         self.members.mine().iter().position(|rank| *rank == self.rank).unwrap_or(0)
     }
 
-    /// Lanes that bring the blocks of a node together at `at` of a buffer, and a last one that ends when they are there.
+    /// Adds lanes that bring the blocks of a node together at `at` of a buffer, and a last one that
+    /// ends when the blocks are there; returns that one.
     fn collect(&self, list: &mut Listed, (buffer, at): (Buffer, u64), own: Option<Slice>) -> LaneIndex {
         let place = |number: usize| Slice { buffer, bytes: shifted(self.place(number), at) };
         for (number, other) in
@@ -114,7 +117,8 @@ impl<'a> Blocks<'a> {
         up
     }
 
-    /// What this rank does to have its block taken by the one that stands for the node.
+    /// Adds a lane on which this rank has its block taken by the one that stands for the node;
+    /// returns it.
     fn hand_up(&self, list: &mut Listed, own: &Slice) -> LaneIndex {
         let up = lane_up(list, &self.members, Posting::AtOnce);
         for part in parts(own.bytes.clone(), self.most, 1) {
@@ -129,7 +133,7 @@ fn shifted(bytes: Range<u64>, by: u64) -> Range<u64> {
     bytes.start + by..bytes.end + by
 }
 
-/// After all steps that a lane has.
+/// The condition that all steps which a lane has are complete.
 fn after_all(list: &Listed, lane: LaneIndex) -> After {
     after(lane, list.lanes()[lane].steps)
 }
@@ -377,12 +381,12 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
     Box::new(list)
 }
 
-/// Ranges, those that touch as one.
+/// Joins ranges that touch.
 pub(super) fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     joined_pairs(ranges.map(|bytes| (bytes.clone(), bytes))).into_iter().map(|(bytes, _)| bytes).collect()
 }
 
-/// The same of bytes here and there, where both touch.
+/// Joins pairs of ranges, here and there, where both touch.
 fn joined_pairs(pairs: impl Iterator<Item = (Range<u64>, Range<u64>)>) -> Vec<(Range<u64>, Range<u64>)> {
     let mut joined: Vec<(Range<u64>, Range<u64>)> = Vec::new();
     for (here, there) in pairs {

@@ -24,35 +24,35 @@ pub(super) struct Inner {
     order: Vec<(LaneIndex, u64)>,
 }
 
-/// When bytes can be shared on a node.
+/// The time from which on bytes can be shared on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// When the node has brought its own together.
+    /// The time when the node has brought its own data together.
     Own,
-    /// When they have come.
+    /// The time when these bytes have come.
     Come(Brought),
-    /// When everything has.
+    /// The time when everything has come.
     AllCome,
 }
 
-/// Where the inner schedule's buffers are in the rank's.
+/// The places of the inner schedule's buffers in those of the rank.
 pub(super) struct Places {
     pub input: (Buffer, u64),
     pub output: (Buffer, u64),
     pub scratch: u64,
 }
 
-/// Bytes, and when they have come for good.
+/// Bytes, and the step that brings them for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Brought {
     pub bytes: Range<u64>,
     pub lane: LaneIndex,
-    /// After so many steps of the lane.
+    /// The number of the lane's steps after which the bytes are there.
     pub count: u64,
 }
 
 impl Inner {
-    /// By the algorithm of this name, cut as `algorithm` says.
+    /// Makes a node's part by the algorithm of this name, cut as `algorithm` says.
     pub fn new(name: &str, algorithm: &Algorithm, call: &Call, node: u32) -> Inner {
         let entry = Registry::BUILT_IN.find(call.collective, name);
         let between = entry.map(|entry| Algorithm { segment: algorithm.segment, ..entry.typical() });
@@ -74,7 +74,7 @@ impl Inner {
         self.order.iter().map(|(lane, index)| (*lane, *index, self.schedule.step(*lane, *index).action))
     }
 
-    /// What has to be in a buffer before, in the order in which it is needed.
+    /// Returns the bytes that have to be in a buffer before, in the order in which they are needed.
     pub fn needs(&self, buffer: Buffer) -> Vec<Range<u64>> {
         let (mut known, mut needed) = (Covered::default(), Vec::new());
         for (_, _, action) in self.actions() {
@@ -88,8 +88,9 @@ impl Inner {
         needed
     }
 
-    /// What comes into a buffer, in the order in which it is there for good. Of two steps that write the same place the later one knows of the
-    /// end of the other, as the checker proves, so it is enough to wait for that.
+    /// Returns the bytes that come into a buffer, in the order in which they are there for good. Of
+    /// two steps that write the same place the later one knows of the end of the other, as the
+    /// checker proves, so it is enough to wait for the later one.
     pub fn brings(&self, buffer: Buffer) -> Vec<Brought> {
         let (mut known, mut brought) = (Covered::default(), Vec::new());
         for (lane, index, action) in self.actions().rev() {
@@ -102,8 +103,8 @@ impl Inner {
         brought
     }
 
-    /// Puts its lanes into the schedule of the rank that stands for the node. What they read waits for as many steps of lane `up`, which stands before
-    /// them, as `gate` says.
+    /// Puts the lanes into the schedule of the rank that stands for the node. What they read waits
+    /// for as many steps of lane `up`, which stands before them, as `gate` says.
     pub fn put_into(
         &self,
         list: &mut Listed,
@@ -178,23 +179,24 @@ impl Inner {
     }
 }
 
-/// Where the steps of an inner schedule are in the rank's.
+/// The places of an inner schedule's steps in the schedule of the rank.
 pub(super) struct Ends {
     base: LaneIndex,
-    /// By lane, how many steps there are after each one of before.
+    /// The number of the rank's steps after each inner step, by lane.
     ends: Vec<Vec<u64>>,
-    /// Behind the last lane that brings something.
+    /// The index behind the last lane that brings something.
     end: LaneIndex,
 }
 
 impl Ends {
-    /// When it has come.
+    /// The condition that the bytes have come.
     pub fn after(&self, brought: &Brought) -> After {
         let count = self.ends[brought.lane][brought.count as usize - 1];
         After::Steps { lane: self.base + brought.lane, count }
     }
 
-    /// The same of what the node has by itself, too: `own`.
+    /// The condition that bytes can be shared on the node; `own` is that of what the node has by
+    /// itself.
     pub fn when(&self, when: &When, own: After) -> After {
         match when {
             When::Own => own,
@@ -226,13 +228,14 @@ impl Places {
     }
 }
 
-/// What a step reads of this rank's.
+/// Returns the bytes of this rank that a step reads; both operands of a combination.
 fn reads(action: &Action) -> impl Iterator<Item = &Slice> {
     let operand = if let Action::Combine { into, .. } = action { Some(into) } else { None };
     action.source().into_iter().chain(operand)
 }
 
-/// Rounds in which each lane goes a step further if it can, whatever comes from others: so what comes later in a lane stands later.
+/// Returns the steps in an order in which they can take place: in rounds in which each lane goes a
+/// step further if it can, whatever comes from others. So what comes later in a lane stands later.
 fn order(schedule: &Listed) -> Vec<(LaneIndex, u64)> {
     let lanes = schedule.lanes();
     let mut done = vec![0; lanes.len()];
@@ -263,7 +266,7 @@ fn order(schedule: &Listed) -> Vec<(LaneIndex, u64)> {
 pub(super) struct Covered(BTreeMap<u64, u64>);
 
 impl Covered {
-    /// Adds bytes; says which of them are new, rising.
+    /// Adds bytes; returns those that are new, rising.
     pub fn add(&mut self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let mut fresh = Vec::new();
         if bytes.is_empty() {

@@ -12,9 +12,9 @@ use super::within::Within;
 pub(super) struct Members<'a> {
     nodes: &'a Nodes,
     call: &'a Call,
-    /// How data goes on a node.
+    /// The way of data on a node: shared memory or messages.
     pub within: Within,
-    /// Of each node, rising.
+    /// The ranks of each node, rising.
     of: Vec<Vec<Rank>>,
 }
 
@@ -35,12 +35,12 @@ impl<'a> Members<'a> {
         self.of(self.nodes.mine())
     }
 
-    /// How many ranks the largest node has.
+    /// The number of ranks on the largest node.
     pub fn width(&self) -> u64 {
         self.of.iter().map(Vec::len).max().unwrap_or(1) as u64
     }
 
-    /// The ranks of every node are as many, and stand one behind the other, node after node.
+    /// True if all nodes have as many ranks, which stand one behind the other, node after node.
     pub fn are_in_order(&self) -> bool {
         let width = self.width();
         let is_there = |(rank, at): (u64, &Rank)| rank == u64::from(at.0);
@@ -48,14 +48,14 @@ impl<'a> Members<'a> {
             && (0..).zip(self.of.iter().flatten()).all(is_there)
     }
 
-    /// Who takes part between nodes.
+    /// The rank of a node that takes part between nodes.
     pub fn stands_for(&self, node: u32) -> Rank {
         let Call { collective, root, .. } = self.call;
         let is_roots = collective.has_root() && self.nodes.of(*root) == node;
         if is_roots { *root } else { self.nodes.leaders()[node as usize] }
     }
 
-    /// The same of this rank's node.
+    /// The rank of this rank's node that takes part between nodes.
     pub fn my_stand_in(&self) -> Rank {
         self.stands_for(self.nodes.mine())
     }
@@ -66,7 +66,7 @@ impl<'a> Members<'a> {
         self.mine().iter().copied().filter(|rank| *rank != stand_in).collect()
     }
 
-    /// The same call among nodes, of blocks of so many bytes.
+    /// The call with nodes in place of ranks, of blocks of so many bytes.
     pub fn between(&self, bytes: u64) -> Call {
         let (ranks, root) = (
             self.nodes.count(),
@@ -76,12 +76,12 @@ impl<'a> Members<'a> {
     }
 }
 
-/// After so many steps of a lane.
+/// The condition that `count` steps of a lane are complete.
 pub(super) fn after(lane: LaneIndex, count: u64) -> After {
     if count == 0 { After::Start } else { After::Steps { lane, count } }
 }
 
-/// Bytes in parts of at most `most`, a multiple of `unit` each but for the last.
+/// Cuts bytes into parts of at most `most`, a multiple of `unit` each but for the last.
 pub(super) fn parts(bytes: Range<u64>, most: u64, unit: u64) -> impl Iterator<Item = Range<u64>> {
     let most = (most / unit).max(1).saturating_mul(unit);
     let count = (bytes.end - bytes.start).div_ceil(most);
@@ -91,7 +91,8 @@ pub(super) fn parts(bytes: Range<u64>, most: u64, unit: u64) -> impl Iterator<It
     })
 }
 
-/// Of parts that come, the first bytes of each are shared as it does, so many of them, and the rest of all when all has come.
+/// Splits parts that come: the first `overlap` bytes of each are shared when it has come, and the
+/// rest of all when all has come.
 pub(super) fn overlapped<T: Clone>(
     come: Vec<(Range<u64>, T)>,
     overlap: u64,
@@ -103,7 +104,7 @@ pub(super) fn overlapped<T: Clone>(
     early.chain(late).filter(|(bytes, _)| !bytes.is_empty()).collect()
 }
 
-/// What two ranges have in common.
+/// The bytes that two ranges have in common; an empty range if there are none.
 pub(super) fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
     let start = a.start.max(b.start);
     start..a.end.min(b.end).max(start)

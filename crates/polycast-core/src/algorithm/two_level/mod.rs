@@ -28,9 +28,9 @@ use crate::collective::Collective;
 use crate::schedule::Channel;
 use within::Within;
 
-/// From the others of a node to the rank that stands for it.
+/// The channel from the others of a node to the rank that stands for it.
 const UP: Channel = 0;
-/// And back.
+/// The channel from that rank to the others of the node.
 const DOWN: Channel = 1;
 
 const BUFFER: Parameter = Parameter {
@@ -53,7 +53,8 @@ const fn between(words: &'static [&'static str]) -> Parameter {
     }
 }
 
-/// Of what goes between nodes in a part, so much is shared on the node beside the next part; see [`members::overlapped`].
+/// The bytes of each part between nodes that are shared on the node beside the next part; see
+/// [`members::overlapped`].
 const OVERLAP: Parameter = Parameter {
     name: OVERLAPPED,
     about: "how much of each message between nodes goes on a node beside the others; the rest before them all, or after",
@@ -173,12 +174,13 @@ impl Algorithm {
         }
     }
 
-    /// How data goes on a node.
+    /// The way of data on a node: shared memory or messages.
     pub(super) fn within(&self) -> Within {
         if self.given(WITHIN.name).is_some() { Within::Messages } else { Within::Shared }
     }
 
-    /// How much of each part that goes between nodes is shared on a node beside the others.
+    /// The bytes of each part between nodes that are shared on a node beside the others; `u64::MAX`
+    /// for all.
     pub(crate) fn overlap_bytes(&self) -> u64 {
         match self.given(OVERLAPPED) {
             None => u64::MAX,

@@ -19,15 +19,16 @@ use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
-/// Pieces of another rank that wait to be combined.
+/// The number of pieces of another rank that may wait to be combined.
 const SLOTS: u64 = 4;
 
 /// The data in the order in which it goes up, and down.
 struct Pieces {
     up: Vec<Range<u64>>,
-    /// Where each of these begins, rising, and its place among them: together they are all of the data, once.
+    /// The beginning of each of these pieces, rising, and its place among them: together they are
+    /// all of the data, once.
     places: Vec<(u64, usize)>,
-    /// So many of them go up before anything goes between nodes.
+    /// The number of pieces that go up before anything goes between nodes.
     before: u64,
     down: Vec<(Range<u64>, When)>,
 }
@@ -67,7 +68,8 @@ impl Pieces {
         places
     }
 
-    /// How many pieces go up until all of these bytes have, and what goes before. Asked for each step between nodes, of which there are as many as pieces.
+    /// Returns the number of pieces that go up until all of these bytes have, and what goes before.
+    /// Asked for each step between nodes, of which there are as many as pieces.
     fn until(&self, bytes: &Range<u64>) -> u64 {
         let first = self.places.partition_point(|(start, _)| *start <= bytes.start).saturating_sub(1);
         let these = self.places[first..].iter().take_while(|(start, _)| *start < bytes.end);
@@ -125,13 +127,13 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     Box::new(list)
 }
 
-/// How the contributions of a node are combined.
+/// The combination of a node's contributions.
 struct Sums {
     others: Vec<Rank>,
-    /// Where the sums are put together, and what stands before it there.
+    /// The buffer in which the sums are put together, and the bytes that stand before them there.
     place: (Buffer, u64),
     own: Buffer,
-    /// What the first of the others contributes is fetched to where the sum is to be.
+    /// True if what the first of the others contributes is fetched to where the sum is to be.
     is_first_direct: bool,
     steps_per_piece: u64,
     slots_at: u64,
@@ -158,7 +160,7 @@ impl Sums {
         Sums { others, place, own, is_first_direct, steps_per_piece, slots_at, slot_bytes, scratch_bytes }
     }
 
-    /// Lanes that put together the sum of each piece; says which ends with it.
+    /// Adds lanes that put together the sum of each piece; returns the one that ends with it.
     fn lanes(&self, list: &mut Listed, members: &Members, pieces: &Pieces) -> LaneIndex {
         let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
         let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();

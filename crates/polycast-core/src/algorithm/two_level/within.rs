@@ -22,7 +22,7 @@ use crate::units::Rank;
 
 const TREE: Tree = Tree::KNomial(NonZeroU32::new(2).unwrap());
 
-/// The way.
+/// The way of data on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
     /// Memory that the ranks of a node share.
@@ -41,7 +41,8 @@ impl Within {
         typical: 1,
     };
 
-    /// The lane that brings a rank what `top` of its node has for all of it, and those on which the rank shows it to others.
+    /// Returns the lane that brings a rank what `top` of its node has for all of it, and the lanes
+    /// on which the rank shows that to others.
     pub(in crate::algorithm) fn to_all(
         self,
         on_node: &[Rank],
@@ -68,7 +69,7 @@ impl Within {
         }
     }
 
-    /// Shows some bytes to others of the node.
+    /// The action that shows some bytes to others of the node.
     pub(super) fn show(self, from: Slice) -> Action {
         match self {
             Within::Shared => Action::Publish(from),
@@ -76,7 +77,7 @@ impl Within {
         }
     }
 
-    /// Takes what was shown, which begins at `at` of all that was.
+    /// The action that takes bytes that were shown, which begin at `at` of all that was.
     pub(super) fn take(self, at: u64, to: Slice) -> Action {
         match self {
             Within::Shared => Action::Fetch { at, to },
@@ -85,7 +86,8 @@ impl Within {
     }
 }
 
-/// From which rank of a node another gets by messages what `top` has, and to whom it hands that on.
+/// Returns the rank from which `rank` gets by messages what `top` has, and the ranks of the node to
+/// which it hands that on.
 fn neighbours(on_node: &[Rank], top: Rank, rank: Rank) -> (Option<Rank>, Vec<Rank>) {
     let place = |of: Rank| Rank(on_node.iter().position(|other| *other == of).unwrap_or(0) as u32);
     let local = TREE.local(on_node.len() as u32, place(top), place(rank));
@@ -97,7 +99,7 @@ fn messages(peer: Rank, direction: Direction, channel: u8, posting: Posting) -> 
     Kind::Messages(Stream { peer, direction, channel, posting })
 }
 
-/// A lane on which one of the others hands up what the rank that stands for the node takes.
+/// Adds a lane on which one of the others hands up what the rank that stands for the node takes.
 pub(super) fn lane_up(list: &mut Listed, members: &Members, posting: Posting) -> LaneIndex {
     let stand_in = members.my_stand_in();
     list.lane(match members.within {
@@ -108,7 +110,8 @@ pub(super) fn lane_up(list: &mut Listed, members: &Members, posting: Posting) ->
     })
 }
 
-/// Its other end.
+/// Adds a lane on which the rank that stands for the node takes what `other` hands up: the other
+/// end of [`lane_up`].
 pub(super) fn lane_from(list: &mut Listed, members: &Members, other: Rank, posting: Posting) -> LaneIndex {
     list.lane(match members.within {
         Within::Shared => Kind::Fetch { fabric: Fabric::Shared, channel: UP, writer: other },
@@ -135,7 +138,8 @@ impl ToAll {
         ToAll { within, brings, shows, at: 0 }
     }
 
-    /// The next part, which is at the same place everywhere; `when` it is there or, elsewhere than at the rank that stands for the node, may be taken.
+    /// Adds the next part, which is at the same place everywhere; `when` it is there or, elsewhere
+    /// than at the rank that stands for the node, may be taken.
     pub fn add(&mut self, list: &mut Listed, part: &Slice, when: After) {
         let mut when = when;
         if let Some(lane) = self.brings {
@@ -152,7 +156,8 @@ impl ToAll {
 /// Lanes on which the rank that stands for the node shows to each of the others what is for it.
 pub(super) struct ToEach {
     within: Within,
-    /// Of one other by messages; of all in shared memory.
+    /// The lanes, each with its reader if that is one by messages; in shared memory all read a
+    /// single lane.
     shows: Vec<(Option<Rank>, LaneIndex)>,
 }
 
@@ -173,7 +178,7 @@ impl ToEach {
         ToEach { within, shows }
     }
 
-    /// The next part, of which each takes what `taken` says of it, in one piece or several.
+    /// Adds the next part, of which each takes what `taken` says of it, in one piece or several.
     pub fn add(&self, list: &mut Listed, part: &Slice, when: After, taken: impl Fn(Rank) -> Vec<Range<u64>>) {
         for (reader, lane) in &self.shows {
             match reader {
@@ -186,7 +191,8 @@ impl ToEach {
     }
 }
 
-/// The other end of [`ToEach`].
+/// Adds the lane at the other end of [`ToEach`]: what the rank that stands for the node has for
+/// this one comes on it.
 pub(super) fn lane_down(list: &mut Listed, members: &Members, posting: Posting) -> LaneIndex {
     let stand_in = members.my_stand_in();
     list.lane(match members.within {

@@ -9,59 +9,59 @@ use super::Transport;
 use crate::executor::{Executor, StepId};
 use crate::schedule::{Action, Kind, LaneIndex, Schedule, Slice};
 
-/// What is to be done on a lane in shared memory.
+/// The next work on a lane in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share<'a> {
     /// To begin: this rank publishes on this lane.
     Open {
-        /// What it was called with.
+        /// The bytes that this rank was called with.
         total: u64,
-        /// How much the first step publishes; 0 if there is none.
+        /// The bytes that the first step publishes; 0 if there is none.
         first_bytes: u64,
     },
     /// To begin: this rank fetches on this lane.
     Expect,
-    /// The next step that publishes; `is_spoiled`: there is nothing to be published, but readers wait for it.
+    /// To go on: the next step that publishes.
     Publish {
-        /// What.
+        /// The bytes to publish.
         from: &'a Slice,
-        /// Not even this.
+        /// True if there is nothing to publish, but readers wait for the step.
         is_spoiled: bool,
     },
     /// To end: everything was published.
     Close,
-    /// Then: how many bytes its writer was called with.
+    /// To go on: to find out how many bytes the lane's writer was called with.
     Hear,
-    /// The next step that fetches.
+    /// To go on: the next step that fetches.
     Fetch {
-        /// From there in the stream.
+        /// The offset in the writer's stream.
         at: u64,
-        /// To here.
+        /// The place for the bytes.
         to: &'a Slice,
     },
     /// To end: nothing more is needed.
     Finish,
 }
 
-/// How far that is.
+/// The result of an attempt at a [`Share`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
-    /// Not done, and nothing was done now.
+    /// The work is not done, and no part of it was done now.
     Waits,
     /// A part of it was done.
     Moved,
-    /// It is done.
+    /// The work is done.
     Done,
-    /// To [`Share::Hear`]: so many.
+    /// The answer to [`Share::Hear`]: the bytes that the writer was called with.
     Heard(u64),
-    /// To [`Share::Fetch`]: what comes is worth nothing.
+    /// The answer to [`Share::Fetch`] if what comes is worth nothing.
     Spoiled,
 }
 
-/// Where a lane is.
+/// The stage that a lane has reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its writer has not been heard.
+    /// The lane's writer has not been heard.
     Unheard,
     /// Steps go on.
     Open,
@@ -69,14 +69,14 @@ enum Stage {
     Closed,
 }
 
-/// What a lane has come to when nothing more can be done on it now.
+/// The progress of a lane, when nothing more can be done on it now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Went {
     /// No step has ended.
     Nowhere,
-    /// Some have.
+    /// A step has ended.
     On,
-    /// Nothing is left.
+    /// The lane is over.
     ToItsEnd,
 }
 
@@ -85,13 +85,13 @@ pub(super) struct Sharing {
     pub lane: LaneIndex,
     kind: Kind,
     stage: Stage,
-    /// The one that has started.
+    /// The step that has started, if there is one.
     step: Option<(u64, Action)>,
     steps_left: u64,
 }
 
 impl Sharing {
-    /// A lane of so many steps, the first of which publishes so much.
+    /// Begins a lane of `steps` steps, the first of which publishes `first_bytes`.
     pub fn begin<T: Transport>(
         lane: LaneIndex,
         (kind, steps, first_bytes): (&Kind, u64, u64),
@@ -106,7 +106,7 @@ impl Sharing {
         Ok(Sharing { lane, kind: kind.clone(), stage, step: None, steps_left: steps })
     }
 
-    /// Of the executor's.
+    /// Takes on a step that the executor has started.
     pub fn start(&mut self, index: u64, action: &Action) {
         self.step = Some((index, action.clone()));
     }

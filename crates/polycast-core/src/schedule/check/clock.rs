@@ -3,12 +3,14 @@
 use super::memory::StepOfRank;
 use crate::schedule::LaneIndex;
 
-/// Of each lane of the rank, how many steps are complete for sure; lanes of which nothing is known are left out.
+/// The number of steps of each lane of the rank that are complete for sure; lanes of which nothing
+/// is known are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock(Vec<(LaneIndex, u64)>);
 
 impl Clock {
-    /// The first `count` steps of `lane` are complete; says whether that was not known.
+    /// Records that the first `count` steps of `lane` are complete; returns true if that was not
+    /// known.
     pub fn add(&mut self, lane: LaneIndex, count: u64) -> bool {
         match self.0.binary_search_by_key(&lane, |(lane, _)| *lane) {
             _ if count == 0 => false,
@@ -24,7 +26,7 @@ impl Clock {
         }
     }
 
-    /// What another step could count on is complete too.
+    /// Records that what another step could count on is complete too.
     pub fn join(&mut self, other: &Clock) {
         for (lane, count) in &other.0 {
             self.add(*lane, *count);
@@ -44,7 +46,7 @@ impl Clock {
 /// The clocks of a lane's steps at their starts, as far as they differ.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// From this step on.
+    /// The clocks that differ from the one before, each with the first step that has it.
     changes: Vec<(u64, Clock)>,
 }
 
@@ -59,7 +61,8 @@ impl History {
         }
     }
 
-    /// What `step`, which has started, could count on.
+    /// Returns the clock of `step`, which must have started: what the step could count on. `None`
+    /// if that was nothing.
     pub fn at(&self, step: u64) -> Option<&Clock> {
         let after = self.changes.partition_point(|(from, _)| *from <= step);
         self.changes[..after].last().map(|(_, clock)| clock)

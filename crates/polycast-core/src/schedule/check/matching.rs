@@ -7,7 +7,8 @@ use crate::units::Rank;
 /// For every rank and lane the lanes at the other end: one for messages and fetches, one per reader for what is published.
 pub type Partners = Vec<Vec<Vec<(Rank, LaneIndex)>>>;
 
-/// What identifies a lane of a rank, or the end of one that some other lane of another rank expects.
+/// The identity of a lane among those of its rank. A lane tells by it which lane it expects at
+/// another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Messages(Rank, Direction, Channel, Posting),
@@ -18,7 +19,7 @@ enum End {
 /// The lanes of one rank, sorted by what identifies them.
 type Table = Vec<(End, LaneIndex)>;
 
-/// Finds them, or where a lane has none, or one that does not fit.
+/// Finds the partners of all lanes; or says which lane has none, or one that does not fit.
 pub fn partners<S: Schedule>(schedules: &[S]) -> Result<Partners, Violation> {
     let ranked = || (0..).map(Rank).zip(schedules);
     let tables = ranked().map(|(rank, schedule)| table(schedule, rank, schedules.len()));
@@ -44,7 +45,7 @@ pub fn partners<S: Schedule>(schedules: &[S]) -> Result<Partners, Violation> {
     Ok(partners)
 }
 
-/// Which lanes a lane of `rank` needs at other ranks.
+/// Returns the lanes that a lane of `rank` needs at other ranks.
 fn expected(rank: Rank, kind: &Kind) -> Vec<(Rank, End)> {
     match kind {
         Kind::Messages(stream) => {
@@ -62,7 +63,7 @@ fn expected(rank: Rank, kind: &Kind) -> Vec<(Rank, End)> {
     }
 }
 
-/// Who fetches is among the writer's readers.
+/// Checks that a rank that fetches is among the writer's readers.
 fn listens_to<S: Schedule>(schedules: &[S], at: Place, kind: &Kind) -> Result<(), Violation> {
     let Kind::Fetch { fabric, channel, writer } = kind else { return Ok(()) };
     let is_reader = |lane: &Lane| match &lane.kind {
@@ -110,7 +111,8 @@ fn table<S: Schedule>(schedule: &S, rank: Rank, ranks: usize) -> Result<Table, V
     }
 }
 
-/// Two streams of messages differ in more than when their receives are posted.
+/// True if two lanes of a rank are the same stream: streams of messages must differ in more than
+/// the time at which their receives are posted.
 fn is_same_stream(a: End, b: End) -> bool {
     match (a, b) {
         (End::Messages(peer, direction, channel, _), End::Messages(p, d, c, _)) => {

@@ -17,21 +17,24 @@ use super::run::LaneOf;
 pub(super) struct LaneState {
     pub completed: u64,
     pub clocks: History,
-    /// Those that wait for it.
+    /// The lanes that wait for this one.
     pub waiting: Vec<LaneOf>,
-    /// Of a lane that publishes, all it has published; of one that fetches, how far it has got.
+    /// The values that a lane that publishes has published, all of them.
     pub stream: Values,
+    /// The bytes that a lane has published; or the offset up to which a lane that fetches has got.
     pub stream_bytes: u64,
-    /// Of a lane that publishes in shared memory: its next step has shown its data, and lasts until all readers have it.
+    /// True if a lane that publishes in shared memory has shown the data of its next step, which
+    /// lasts until all readers have it.
     pub is_shown: bool,
-    /// Of a lane of a barrier that receives, publishes or fetches, per step who had arrived when that was sent or published, or before.
+    /// The ranks that had arrived when a message or byte was sent or published, or before: one
+    /// entry for each step of a barrier's lane that receives, publishes or fetches.
     pub arrived: Vec<Vec<bool>>,
 }
 
 pub(super) struct Member<'a, S> {
     pub schedule: &'a S,
     pub lanes: Vec<LaneState>,
-    /// Input, output, scratch.
+    /// The contents of input, output and scratch memory.
     pub memory: [Memory; 3],
 }
 
@@ -62,7 +65,8 @@ impl<'a, S: Schedule> Member<'a, S> {
         self.lanes[lane].completed == self.schedule.lanes()[lane].steps
     }
 
-    /// A lane of this rank for which the next step of `at.lane` has to wait.
+    /// Returns a lane of this rank for which the next step of `at.lane` has to wait, if there is
+    /// one.
     pub fn blocker(&self, at: Place, step: &Step) -> Result<Option<LaneIndex>, Violation> {
         let lanes = self.schedule.lanes();
         let description = &lanes[at.lane];
@@ -90,7 +94,8 @@ impl<'a, S: Schedule> Member<'a, S> {
         }))
     }
 
-    /// What a step that can go now may count on, and those after it in its lane.
+    /// Returns what a step that can go now may count on, and records it: the steps after it in its
+    /// lane may count on that, too.
     pub fn start(&mut self, at: Place, after: After) -> Clock {
         let lanes = self.schedule.lanes();
         let mut clock = self.lanes[at.lane].clocks.latest();
@@ -179,7 +184,7 @@ impl<'a, S: Schedule> Member<'a, S> {
     }
 }
 
-/// Data comes when it comes, whatever this rank has done.
+/// True if data of such a lane comes by itself, whatever this rank has done.
 fn is_placed_on_arrival(kind: &Kind) -> bool {
     match kind {
         Kind::Messages(stream) => stream.direction == Direction::Receive && stream.posting == Posting::AtOnce,

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::value::{Run, Value};
 use crate::schedule::LaneIndex;
 
-/// Lane and step of it.
+/// A step of a rank: its lane, and its index there.
 pub(super) type StepOfRank = (LaneIndex, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -18,18 +18,18 @@ struct Part {
     readers: Vec<StepOfRank>,
 }
 
-/// Why bytes may not be read or written.
+/// The reason why bytes may not be read or written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Denied {
-    /// Nothing is there, or what writes it may not be done.
+    /// No value is there, or the step that writes it may not be done.
     NotThere,
-    /// It is there already.
+    /// The bytes hold the same value already.
     Twice,
-    /// This step may not be done with it.
+    /// The named step may not be done with the bytes.
     InUse(StepOfRank),
 }
 
-/// Parts by their starts, without gaps.
+/// The contents of a buffer: parts by their starts, without gaps.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     parts: BTreeMap<u64, Part>,
@@ -46,7 +46,7 @@ impl Memory {
         self.size
     }
 
-    /// Puts a value there before the call.
+    /// Puts a value into `bytes` before the call.
     pub fn fill(&mut self, bytes: &Range<u64>, value: &Value) {
         self.split(bytes);
         for (start, part) in self.parts.range_mut(bytes.clone()) {
@@ -54,7 +54,8 @@ impl Memory {
         }
     }
 
-    /// What is there, for a step with this knowledge, and remembers that it has read it.
+    /// Returns the contents of `bytes` for a step with this knowledge, and remembers that the step
+    /// has read them.
     pub fn read(&mut self, bytes: &Range<u64>, step: StepOfRank, clock: &Clock) -> Result<Run, Denied> {
         self.split(bytes);
         let mut run = Run::new();
@@ -67,7 +68,7 @@ impl Memory {
         Ok(run)
     }
 
-    /// Whether a step with this knowledge may write `run` there.
+    /// Writes `run` from byte `at` on, if a step with this knowledge may do that.
     pub fn write(&mut self, at: u64, run: Run, step: StepOfRank, clock: &Clock) -> Result<(), Denied> {
         let bytes = at..at + run.iter().map(|(length, _)| length).sum::<u64>();
         self.split(&bytes);
@@ -105,7 +106,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Of these bytes, the first that is not this value, and what it is.
+    /// Returns the position and the contents of the first of these bytes that is not what `value`,
+    /// counted on from their start, says.
     pub fn first_other(&self, bytes: &Range<u64>, value: &Value) -> Option<(u64, Option<&Value>)> {
         let mut at = bytes.start;
         while at < bytes.end {

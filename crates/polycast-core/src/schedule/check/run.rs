@@ -18,7 +18,7 @@ pub(super) struct Run<'a, S> {
     contract: Contract,
     members: Vec<Member<'a, S>>,
     partners: &'a Partners,
-    /// Per rank, what it has sent.
+    /// The counts of what each rank has sent.
     sent: Vec<Summary>,
 }
 
@@ -43,11 +43,11 @@ pub(super) fn check<S: Schedule>(
     Ok(run.summary())
 }
 
-/// Whether a step can go.
+/// The answer to the question if a step can go.
 enum Gate {
-    /// Yes, and so can its receive, if it is a send.
+    /// The step can go, and so can its receive, here with its place, if it is a send.
     Open(Option<(Place, Step)>),
-    /// No: it, or its receive, waits for a lane.
+    /// The step cannot go: it, or its receive, waits for a lane.
     Closed { at: Place, by: LaneOf },
 }
 
@@ -123,8 +123,9 @@ impl<S: Schedule> Run<'_, S> {
         Ok(by.map_or(Gate::Open(None), |by| Gate::Closed { at, by }))
     }
 
-    /// The lane that has to go on before a reader says that it needs nothing of what was published up to there: when it has fetched that, has
-    /// started to fetch something behind it, or has ended.
+    /// Returns the lane that has to go on before a reader says that it needs nothing of what was
+    /// published up to there: when it has fetched that, has started to fetch something behind it,
+    /// or has ended.
     fn still_reads(&self, reader: LaneOf, published: u64) -> Result<Option<LaneOf>, Violation> {
         let member = &self.members[reader.0.index()];
         if member.is_complete(reader.1) || member.lanes[reader.1].stream_bytes >= published {
@@ -207,7 +208,7 @@ impl<S: Schedule> Run<'_, S> {
         Ok(())
     }
 
-    /// The receiver's side of a message.
+    /// Delivers a message: the receiver's side of a send.
     fn deliver(
         &mut self,
         sent: Place,
@@ -228,7 +229,8 @@ impl<S: Schedule> Run<'_, S> {
         member.write(at, &to, values, &clock)
     }
 
-    /// In a barrier, what goes along a lane tells who has begun.
+    /// Records for a lane of a barrier which ranks have begun when `from` sends or publishes along
+    /// it.
     fn arrives(&mut self, lane: LaneOf, from: Rank, clock: &Clock) {
         if self.is_barrier() {
             let before = self.lane(lane).arrived.last().cloned().unwrap_or_default();
@@ -237,7 +239,8 @@ impl<S: Schedule> Run<'_, S> {
         }
     }
 
-    /// So that it is known which step of a writer a reader has heard of, the bytes of a barrier are published and fetched one by one.
+    /// Checks that the bytes of a barrier are published and fetched one by one, so that it is known
+    /// which step of a writer a reader has heard of.
     fn is_paired(&self, at: Place, first: u64, length: u64) -> Result<(), Violation> {
         if self.is_barrier() && (first, length) != (at.step, 1) {
             return Err(Violation::Malformed { at, reason: "is not the next byte of a barrier" });
@@ -249,7 +252,8 @@ impl<S: Schedule> Run<'_, S> {
         self.contract.call.collective == Collective::Barrier
     }
 
-    /// Who has begun, as far as a step of `rank` with this knowledge can tell; added to `known`.
+    /// Adds to `known` the ranks that have begun, as far as a step of `rank` with this knowledge
+    /// can tell.
     fn arrived(&self, rank: Rank, clock: &Clock, mut known: Vec<bool>) -> Vec<bool> {
         let member = &self.members[rank.index()];
         known.resize(self.members.len(), false);
@@ -274,7 +278,7 @@ impl<S: Schedule> Run<'_, S> {
         *(if bytes == 0 { &mut sent.signals } else { &mut sent.messages }) += 1;
     }
 
-    /// No lane waits for ever.
+    /// Checks that no lane waits for ever.
     fn all_is_done(&self) -> Result<(), Violation> {
         for (rank, member) in (0..).map(Rank).zip(&self.members) {
             let lanes = member.schedule.lanes().iter().enumerate();
@@ -288,7 +292,7 @@ impl<S: Schedule> Run<'_, S> {
         Ok(())
     }
 
-    /// Every rank has what the contract promises.
+    /// Checks that every rank has what the contract promises.
     fn is_fulfilled(&self) -> Result<(), Violation> {
         for (rank, member) in (0..).map(Rank).zip(&self.members) {
             for Holding { slice, ranks, offset } in self.contract.after(rank) {

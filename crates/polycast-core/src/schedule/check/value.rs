@@ -12,8 +12,8 @@ impl Contributors {
         Contributors(Rc::new([(first, end)]))
     }
 
-    /// `self ∘ right`; `None` if somebody would contribute twice, or, where order matters, if `right` does not begin with the rank
-    /// after the last of `self`.
+    /// Returns `self ∘ right`; `None` if somebody would contribute twice, or, where order matters,
+    /// if `right` does not begin with the rank after the last of `self`.
     pub fn combine(&self, right: &Contributors, is_ordered: bool) -> Option<Contributors> {
         if let ([left], [right]) = (&*self.0, &*right.0)
             && left.1 == right.0
@@ -50,11 +50,11 @@ impl fmt::Display for Contributors {
     }
 }
 
-/// What a byte is, and those after it, counting on.
+/// The contents of a byte, and of the bytes after it, whose offsets count on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub contributors: Contributors,
-    /// Where in their contributions.
+    /// The offset of the byte in each contribution.
     pub offset: u64,
 }
 
