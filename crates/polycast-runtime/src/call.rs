@@ -39,9 +39,9 @@ pub struct Chosen {
 pub enum Decision {
     /// The stock MPI.
     Left,
-    /// The stock MPI; [`Communicator::end_of_left`] is to be called when the MPI has done the call.
+    /// The stock MPI; `Communicator::end_of_left` is to be called when the MPI has done the call.
     LeftAndTimed,
-    /// Polycast: [`Communicator::start`] in the chosen way.
+    /// Polycast: `Communicator::start` in the chosen way.
     Served(Chosen),
 }
 

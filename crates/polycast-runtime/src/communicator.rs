@@ -18,8 +18,7 @@ use polycast_shm::Processors;
 
 use crate::abi::{GIVES_WAY, MpiError, SteadyCalls};
 use crate::attach::{Layout, World};
-use crate::call::{Activity, Failure, Why};
-pub use crate::call::{Chosen, Decision, Wanted};
+use crate::call::{Activity, Chosen, Decision, Failure, Wanted, Why};
 use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::idle::Idle;

@@ -2,13 +2,11 @@
 
 use std::process::Command;
 
-use polycast_core::variables::FORCED;
-
 use crate::cluster::Labs;
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
-use crate::job::{FORMS, LAB, LabJob, expect_multicast, lab, under_each_mpi};
+use crate::job::{CELLS, FORMS, LAB, LabJob, MESSAGES, by, expect_multicast, lab, under_each_mpi};
 
 under_each_mpi!(
     traps_and_rounding_on_one_node,
@@ -19,21 +17,6 @@ under_each_mpi!(
 
 const RANKS: usize = 4;
 const HOSTS: usize = 4;
-
-/// By shared memory, and by messages.
-const WAYS: [[&str; 8]; 2] = [
-    ["cells"; 8],
-    [
-        "chain:segment=1KiB",
-        "binomial",
-        "binomial",
-        "ring",
-        "pairwise",
-        "dissemination",
-        "chain",
-        "recursive-doubling",
-    ],
-];
 
 fn expect_served(output: &Output) {
     if output.report().served() == 0 {
@@ -46,9 +29,8 @@ fn traps_and_rounding_on_one_node(mpi: Mpi) {
     let program = "collective_traps";
     Job::stock(mpi, RANKS, program).run().expect_ok(program);
     expect_served(&Job::stock(mpi, RANKS, program).polycast().run().expect_ok(program));
-    for ways in WAYS {
-        let job = Job::stock(mpi, RANKS, program).polycast();
-        let job = FORCED.into_iter().zip(ways).fold(job, |job, (name, way)| job.variable(name, way));
+    for way in [CELLS, MESSAGES] {
+        let job = by(Job::stock(mpi, RANKS, program), &way);
         expect_served(&job.run().expect_ok(program));
     }
 }

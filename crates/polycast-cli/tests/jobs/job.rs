@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use polycast_core::variables::FORCED;
+
 use crate::cluster::{Labs, TOOL};
 use crate::common::ending;
-use crate::common::job::{LIMIT, Output, finish, place, timeout};
+use crate::common::job::{Job, LIMIT, Output, finish, place, timeout};
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 
@@ -56,6 +58,26 @@ macro_rules! under_one_mpi {
 
 #[allow(unused_imports, reason = "each test binary uses its part")]
 pub(crate) use {under_each_mpi, under_one_mpi};
+
+/// Cells for each collective, in the order of [`FORCED`].
+pub const CELLS: [&str; 8] = ["cells"; 8];
+
+/// An algorithm by messages for each collective, in that order.
+pub const MESSAGES: [&str; 8] = [
+    "chain:segment=1KiB",
+    "binomial",
+    "binomial",
+    "ring",
+    "pairwise",
+    "dissemination",
+    "chain",
+    "recursive-doubling",
+];
+
+/// A job with polycast whose collectives are forced to these ways.
+pub fn by(job: Job, way: &[&str; 8]) -> Job {
+    FORCED.into_iter().zip(way).fold(job.polycast(), |job, (variable, value)| job.variable(variable, value))
+}
 
 /// The lab's name; every test has a directory of its own for them.
 pub const LAB: &str = "box";

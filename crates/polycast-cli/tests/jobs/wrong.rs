@@ -1,11 +1,10 @@
 //! Calls in which something is wrong to one rank alone, and calls of different sizes: no rank leaves a served call alone, and none waits for ever.
 
 use polycast_core::collective::Collective;
-use polycast_core::variables::FORCED;
 
 use crate::common::job::{Job, OUT_OF_TIME, Output};
 use crate::common::mpi::Mpi;
-use crate::job::under_each_mpi;
+use crate::job::{CELLS, MESSAGES, by, under_each_mpi};
 
 under_each_mpi!(
     each_argument_is_wrong_on_each_rank,
@@ -17,24 +16,8 @@ under_each_mpi!(
 );
 
 /// By cells, by each other's memory, by messages.
-const WAYS: [[&str; 8]; 3] = [
-    ["cells"; 8],
-    ["chain", "direct", "direct", "direct", "direct", "dissemination", "direct", "direct"],
-    [
-        "chain:segment=1KiB",
-        "binomial",
-        "binomial",
-        "ring",
-        "pairwise",
-        "dissemination",
-        "chain",
-        "recursive-doubling",
-    ],
-];
-
-fn by(job: Job, way: &[&str; 8]) -> Job {
-    FORCED.into_iter().zip(way).fold(job.polycast(), |job, (variable, value)| job.variable(variable, value))
-}
+const WAYS: [[&str; 8]; 3] =
+    [CELLS, ["chain", "direct", "direct", "direct", "direct", "dissemination", "direct", "direct"], MESSAGES];
 
 /// Served by what the table says, without trials, which may find that the MPI is faster.
 fn by_table(job: Job) -> Job {

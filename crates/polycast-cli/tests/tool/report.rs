@@ -359,28 +359,10 @@ fn an_algorithm_has_the_same_colour_everywhere() {
     output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
     let page = fs::read_to_string(world.path().join("page.html")).unwrap();
     assert!(page.contains(r##"["bcast","stock","#7f7f7f"]"##), "{page}");
-    output(&mut world.polycast(&[
-        "simulate",
-        "--collective",
-        "bcast",
-        "--nodes",
-        "2,4",
-        "--algorithms",
-        "binomial,chain",
-        "--svg",
-        "a.svg",
-    ]));
-    output(&mut world.polycast(&[
-        "simulate",
-        "--collective",
-        "bcast",
-        "--nodes",
-        "2,4",
-        "--algorithms",
-        "chain",
-        "--svg",
-        "b.svg",
-    ]));
+    for (algorithms, picture) in [("binomial,chain", "a.svg"), ("chain", "b.svg")] {
+        let of = ["simulate", "--collective", "bcast", "--nodes", "2,4", "--algorithms", algorithms];
+        output(&mut world.polycast(&[&of[..], &["--svg", picture]].concat()));
+    }
     let colour = |file: &str| {
         let svg = fs::read_to_string(world.path().join(file)).unwrap();
         let (before, _) = svg.split_once(">chain, ").or_else(|| svg.split_once("chain, 2:")).unwrap();
