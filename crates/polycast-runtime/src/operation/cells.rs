@@ -7,7 +7,7 @@ use polycast_core::collective;
 use polycast_core::schedule::{Buffer, Slice};
 use polycast_shm::{Cells, Look, Moment};
 
-use super::way::Way;
+use super::way::{Made, Way};
 use super::{Call, Shared};
 use crate::abi::MpiError;
 use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
@@ -38,11 +38,7 @@ pub struct CellCall {
 }
 
 /// Makes the way of an algorithm that goes through cells.
-pub(super) fn make(
-    algorithm: Algorithm,
-    call: &Call,
-    shared: &mut Shared,
-) -> Option<Result<Box<dyn Way>, Failure>> {
+pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Made {
     let make = || Ok(Box::new(CellCall::new(&algorithm, &call.of, shared).ok_or(Failure::Internal)?) as _);
     algorithm.is_through_cells().then(make)
 }

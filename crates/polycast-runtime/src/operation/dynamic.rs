@@ -19,7 +19,7 @@ use polycast_core::executor::{MessageId, Part as MessagePart};
 use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
 use polycast_core::units::{Nanos, Rank};
 
-use super::way::Way;
+use super::way::{Made, Way};
 use super::{Call, Shared};
 use crate::abi::MESSAGE_MOST_BYTES;
 use crate::call::{Activity, Failure, OperationKey, Progress};
@@ -65,11 +65,7 @@ pub struct DynamicBroadcast {
 }
 
 /// Makes the way of an algorithm whose ranks find out on the way who sends to whom.
-pub(super) fn make(
-    algorithm: Algorithm,
-    call: &Call,
-    shared: &mut Shared,
-) -> Option<Result<Box<dyn Way>, Failure>> {
+pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Made {
     let make = || Ok(Box::new(DynamicBroadcast::new(algorithm, call, shared)) as _);
     algorithm.entry.is_dynamic.then(make)
 }

@@ -29,7 +29,7 @@ use polycast_core::protocol::{Data, Form, Multicast};
 use polycast_core::units::{Bytes, Rank};
 
 use super::exchange::Exchange;
-use super::way::Way;
+use super::way::{Made, Way};
 use super::{Call, Shared, guarded};
 use crate::call::{Buffers, Failure, OperationKey, Progress};
 use crate::messages::Done;
@@ -88,11 +88,7 @@ pub struct MulticastBroadcast {
 }
 
 /// Makes the way of an algorithm that multicasts between nodes.
-pub(super) fn make(
-    algorithm: Algorithm,
-    call: &Call,
-    shared: &mut Shared,
-) -> Option<Result<Box<dyn Way>, Failure>> {
+pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Made {
     let spec = algorithm.multicast()?;
     Some(Ok(Box::new(MulticastBroadcast::new(spec, call, shared))))
 }

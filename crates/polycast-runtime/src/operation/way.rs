@@ -50,8 +50,11 @@ pub(super) trait Way {
     }
 }
 
-/// Makes the way of an algorithm; `None`: the algorithm goes another way.
-type Make = fn(Algorithm, &Call, &mut Shared) -> Option<Result<Box<dyn Way>, Failure>>;
+/// The way of an algorithm, or why there is none; `None`: the algorithm goes another way.
+pub(super) type Made = Option<Result<Box<dyn Way>, Failure>>;
+
+/// Makes the way of an algorithm.
+type Make = fn(Algorithm, &Call, &mut Shared) -> Made;
 
 /// Each way, and last the one that runs any schedule.
 const WAYS: [Make; 4] = [multicast::make, cells::make, dynamic::make, exchange::make];

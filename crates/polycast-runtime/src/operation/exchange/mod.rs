@@ -16,7 +16,7 @@ use polycast_core::units::{Bytes, Rank};
 
 use self::sharing::SharedLanes;
 use self::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
-use super::way::Way;
+use super::way::{Made, Way};
 use super::{Call, Shared};
 use crate::abi::MESSAGE_MOST_BYTES;
 use crate::call::{Activity, Buffers, Failure, OperationKey, Progress, broadcast_of};
@@ -277,11 +277,7 @@ impl Exchange {
 }
 
 /// Makes the way of an algorithm that has a schedule.
-pub(super) fn make(
-    algorithm: Algorithm,
-    call: &Call,
-    shared: &mut Shared,
-) -> Option<Result<Box<dyn Way>, Failure>> {
+pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Made {
     Some(Ok(Box::new(Exchange::among_all(algorithm, call, shared))))
 }
 
