@@ -22,7 +22,7 @@ struct Entry<E> {
 impl<E> EventQueue<E> {
     /// A queue without events.
     pub fn new() -> Self {
-        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
+        EventQueue::default()
     }
 
     /// Forgets everything, and keeps the memory.
@@ -47,10 +47,20 @@ impl<E> EventQueue<E> {
     pub fn soonest(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse(entry)| entry.at_ns)
     }
+}
 
-    /// Takes the next event, with its time.
-    pub fn next(&mut self) -> Option<(u64, E)> {
+/// Takes the next event, with its time.
+impl<E> Iterator for EventQueue<E> {
+    type Item = (u64, E);
+
+    fn next(&mut self) -> Option<(u64, E)> {
         self.entries.pop().map(|Reverse(entry)| (entry.at_ns, entry.event))
+    }
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
     }
 }
 
