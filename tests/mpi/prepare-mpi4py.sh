@@ -26,6 +26,8 @@ prepare() {
 
 prepare openmpi 'mpi4py>=4.1,<5'
 prepare mpich 'mpi4py>=4.1,<5' 'mpich>=5,<6'
+# By which a wheel is packed.
+prepare wheel wheel==0.48.0
 [ "${1:-}" = all ] || exit 0
 prepare openmpi5 'mpi4py>=4.1,<5' 'openmpi>=5,<6'
 prepare intel 'mpi4py>=4.1,<5' 'impi-rt>=2021,<2022'

@@ -45,4 +45,5 @@ mod unequal;
 mod unserved;
 mod verbs;
 mod waiting;
+mod wheel;
 mod wrong;
