@@ -2,7 +2,7 @@
 # What was laid out as polycast-VERSION-linux-x86_64.tar.gz, to be unpacked anywhere:
 #   packaging/portable/archive.sh STAGE OUT
 set -eu
-stage=$1
+stage=$(cd "$1" && pwd)
 mkdir -p "$2"
 version=$("$stage/bin/polycast" --version | cut -d ' ' -f 2)
 name=polycast-$version-linux-$(uname -m)

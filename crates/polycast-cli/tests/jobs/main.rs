@@ -31,6 +31,7 @@ mod multicast;
 mod open_mpi_5;
 mod packages;
 mod placement;
+mod recipes;
 mod report;
 mod several_programs;
 mod slurm;
