@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::cluster::TOOL;
-use crate::common::job::{LIMIT, Output, finish, place, timeout, wait_for};
+use crate::common::job::{LIMIT, Output, finish, place, timeout, wait_for, wait_until};
 use crate::common::library_directory;
 use crate::common::mpi::Mpi;
 
@@ -47,12 +47,14 @@ fn expect_report(output: &Output, ways: &[&str]) {
     }
 }
 
-/// Both as the MPI without polycast, but that this reports.
+/// With a report, ended as without polycast. MPICH's mpiexec names now one rank's status and now another's, by itself, too.
 fn ends_as_bare(mpi: Mpi, words: &[&str]) -> Output {
     let (bare, _) = finish(&mut job(mpi, &["--off"], words));
     let (status, output) = finish(&mut job(mpi, &["--report"], words));
-    assert!(!status.success());
-    assert_eq!(status.code(), bare.code(), "{mpi:?} {words:?}: {}", output.stderr);
+    let is_alike = mpi == Mpi::Mpich || status.code() == bare.code();
+    if bare.success() || status.success() || !is_alike {
+        output.fail(&format!("{words:?}: {status}, without polycast {bare}"));
+    }
     output
 }
 
@@ -170,7 +172,7 @@ fn a_witness_is_nothing_of_the_program() {
         let _place = place();
         let folder = tempfile::tempdir().unwrap();
         let words = ["0", "wait", folder.path().to_str().unwrap()];
-        let mut child = waiting(job(mpi, &["--report"], &words), folder.path());
+        let child = waiting(job(mpi, &["--report"], &words), folder.path());
         let ranks = [0, 1].map(|rank| process(folder.path(), rank));
         let of = |rank: Pid, what: &str| format!("/proc/{rank}/{what}");
         let count = |rank: Pid, what: &str| fs::read_dir(of(rank, what)).unwrap().count();
@@ -180,11 +182,10 @@ fn a_witness_is_nothing_of_the_program() {
         let is_mapped =
             |rank: Pid| fs::read_to_string(of(rank, "maps")).unwrap().contains("polycast-witness");
         assert_eq!(ranks.map(is_mapped), [true, false], "{mpi:?}");
-        let witness = witness_of(ranks[0]).expect("rank 0 has a witness");
+        assert!(witness_of(ranks[0]).is_some(), "rank 0 has a witness");
         assert_eq!(witness_of(ranks[1]), None);
         kill(ranks[0], Signal::SIGTERM).unwrap();
-        let has_gone = || !Path::new(&format!("/proc/{witness}")).exists();
-        assert!(wait_for(&mut child, has_gone) || has_gone());
+        wait_until("the witness goes", || witness_of(ranks[0]).is_none());
         let _ = child.wait_with_output();
     }
 }
