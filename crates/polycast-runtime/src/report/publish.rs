@@ -62,10 +62,10 @@ impl Record {
 impl Summary {
     /// Writes the report to where it was asked for. To be called on rank 0.
     pub fn publish(&self) {
-        if let Some(file) = beside_traces() {
-            if let Err(error) = write(&file.to_string_lossy(), &self.json()) {
-                say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
-            }
+        if let Some(file) = beside_traces()
+            && let Err(error) = write(&file.to_string_lossy(), &self.json())
+        {
+            say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
         }
         match settings::report_to() {
             ReportTo::Nowhere => {}
