@@ -15,7 +15,7 @@ pub enum Way {
 
 /// A row of the routine's table: what holds from a size on. 0 stands for a way that is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ChoiceRow {
     pub from_bytes: u64,
     /// The segment down a tree, where the communicator has one.
     pub tree_segment: u64,
@@ -31,8 +31,8 @@ const SIZES: RangeInclusive<u32> = 10..=27;
 const SEGMENTS: RangeInclusive<u32> = 8..=18;
 
 /// The table for predicted times of a way in segments of a size. `has_tree`: whether there are trees at all.
-pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<Choice> {
-    let mut rows = vec![Choice { from_bytes: 0, tree_segment: 0, chain_segment: 0 }];
+pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<ChoiceRow> {
+    let mut rows = vec![ChoiceRow { from_bytes: 0, tree_segment: 0, chain_segment: 0 }];
     for bytes in SIZES.map(|power| 1 << power) {
         let best = |way| {
             let segments = SEGMENTS.map(|power| 1 << power).filter(|segment| *segment <= bytes);
@@ -44,12 +44,12 @@ pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<Choice
         let stock = time(Way::Stock, bytes, bytes);
         let (chain, chain_segment) = best(Way::Chain);
         let (tree, tree_segment) = if has_tree { best(Way::Tree) } else { (f64::INFINITY, 0) };
-        let row = Choice {
+        let row = ChoiceRow {
             from_bytes: bytes,
             tree_segment: if tree < stock.min(chain) { tree_segment } else { 0 },
             chain_segment: if chain < stock { chain_segment } else { 0 },
         };
-        if rows.last().is_some_and(|last| Choice { from_bytes: last.from_bytes, ..row } != *last) {
+        if rows.last().is_some_and(|last| ChoiceRow { from_bytes: last.from_bytes, ..row } != *last) {
             rows.push(row);
         }
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn short_messages_by_mpi_long_ones_along_the_chain() {
         let rows = choose(true, hockney);
-        assert_eq!(rows[0], Choice { from_bytes: 0, tree_segment: 0, chain_segment: 0 });
+        assert_eq!(rows[0], ChoiceRow { from_bytes: 0, tree_segment: 0, chain_segment: 0 });
         let last = rows[rows.len() - 1];
         assert!(last.tree_segment == 0 && last.chain_segment > 1024, "{rows:?}");
         assert!(rows.iter().any(|row| row.tree_segment > 0), "{rows:?}");
