@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective;
-use polycast_core::executor::{MessageId, Part as MessagePart};
+use polycast_core::executor::{MessageId, MessagePart};
 use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
 use polycast_core::units::{Nanos, Rank};
 

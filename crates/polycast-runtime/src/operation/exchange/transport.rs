@@ -2,7 +2,9 @@
 
 use std::ffi::c_int;
 
-use polycast_core::executor::{self, Completed, Content, Message, MessageId, Part, Share, Shared as Went};
+use polycast_core::executor::{
+    self, Completed, Content, Message, MessageId, MessagePart, Share, Shared as Went,
+};
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
 use super::sharing::{Place, SharedLanes};
@@ -199,7 +201,7 @@ impl Transport<'_> {
         if !is_receive {
             completed.received_bytes = 0;
             self.give_back(memory);
-        } else if id.part == Part::First {
+        } else if id.part == MessagePart::First {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
             match announced(first) {
                 Some(total) => {
