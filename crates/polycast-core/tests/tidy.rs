@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/names.rs"]
+mod names;
+
+use polycast_core::algorithm::Registry;
+
 /// The crates that are values in, values out.
 const PURE: [&str; 5] =
     ["polycast-units", "polycast-protocol", "polycast-copy", "polycast-core", "polycast-trace"];
@@ -33,22 +38,19 @@ const MAPPED: [&str; 8] = [
     "polycast-cli-measuring",
 ];
 
-/// Names that may stand for several types of a crate, `*` for any: those that clap's derived types have, the registers of each
-/// kind of processor, of which one is compiled, a C struct of which a routine has one or the other, and what is left.
-const SEVERAL: [(&str, &str); 10] = [
-    ("*", "Args"),
-    ("*", "Verb"),
-    ("polycast-runtime", "Environment"),
-    ("polycast-study", "choice"),
-    ("polycast-core", "Call"),
-    ("polycast-core", "Rule"),
-    ("polycast-core", "Way"),
-    ("polycast-runtime", "Found"),
-    ("polycast-runtime", "Shared"),
-    ("polycast-runtime", "Wanted"),
-];
-
 const MAX_LINES: usize = 450;
+
+/// Files where a name of an algorithm may stand as a string, by their last folders and name, and why.
+const ALGORITHMS_NAMED: [(&str, &str); 8] = [
+    ("native/of_table.rs", "a table: which of other MPIs' algorithms is one of ours"),
+    ("native/names.rs", "a table of other MPIs' names"),
+    ("picture/colour.rs", "a table of colours"),
+    ("generate/tables.rs", "chain: a way of the programs that are generated"),
+    ("copy/outcome.rs", "chain: how files were copied"),
+    ("checks/firewall.rs", "chain: a word of nft"),
+    ("topology/slurm_yaml.rs", "flat and ring: words of Slurm"),
+    ("view/mod.rs", "a sample for tests"),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -250,6 +252,43 @@ fn the_core_is_pure() {
     }
 }
 
+/// What a string of Rust says, for each string of the code.
+fn strings(code: &str) -> impl Iterator<Item = &str> {
+    code.lines().flat_map(|line| line.split('"').skip(1).step_by(2))
+}
+
+/// What others want to know of an algorithm is a field of its entry, not its name.
+#[test]
+fn algorithms_are_named_in_the_registry_alone() {
+    let names: BTreeSet<&str> = Registry::BUILT_IN.entries().map(|entry| entry.name).collect();
+    let is_name = |text: &&str| names.contains(text.split(':').next().unwrap_or(text));
+    let (mut wrong, mut unused) = (Vec::new(), ALGORITHMS_NAMED.to_vec());
+    for path in files_below("crates", &["rs"]) {
+        let is_source = path.iter().any(|part| part == "src") && !path.iter().any(|part| part == "fake_door");
+        if !is_source || path.strip_prefix(root().join("crates/polycast-core/src/algorithm")).is_ok() {
+            continue;
+        }
+        let code = production_code(&path);
+        let named: Vec<&str> = strings(&code).filter(is_name).collect();
+        if !named.is_empty() && !ALGORITHMS_NAMED.iter().any(|(file, _)| path.ends_with(file)) {
+            wrong.push(format!("{}: {named:?}", path.display()));
+        }
+        unused.retain(|(file, _)| named.is_empty() || !path.ends_with(file));
+    }
+    let advice = "expected a field of the algorithm's entry, or a constant of its file";
+    assert!(
+        wrong.is_empty(),
+        "algorithms named outside crates/polycast-core/src/algorithm: {advice}\n{wrong:#?}"
+    );
+    assert!(unused.is_empty(), "no algorithm is named in {unused:?}");
+}
+
+#[test]
+fn names_in_code_are_seen() {
+    let code = "let x = \"chain:segment=8KiB\"; call(a, \"flat\", \"b\");";
+    assert_eq!(strings(code).collect::<Vec<_>>(), ["chain:segment=8KiB", "flat", "b"]);
+}
+
 /// Ranks with other sources of it must not take each other for the same build.
 #[test]
 fn a_build_is_known_by_all_crates_of_the_runtime() {
@@ -292,54 +331,6 @@ fn files_stay_small_and_finished() {
         }
     }
     assert!(wrong.is_empty(), "untidy:\n{}", wrong.join("\n"));
-}
-
-/// The type that a line of Rust declares.
-fn declared_type(line: &str) -> Option<String> {
-    let line = line.trim_start();
-    let line = match line.strip_prefix("pub") {
-        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
-        Some(rest) => rest.strip_prefix(' ')?,
-        None => line,
-    };
-    let rest = ["struct ", "enum ", "trait ", "union "].iter().find_map(|word| line.strip_prefix(word))?;
-    Some(identifier(rest)).filter(|name| !name.is_empty())
-}
-
-/// A name stands for one type of a crate. Of verbs each has `Args` and some a `Verb`, for clap.
-#[test]
-fn a_name_stands_for_one_type_of_a_crate() {
-    let mut wrong = Vec::new();
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let folder = entry.unwrap().file_name().into_string().unwrap();
-        let mut declared = BTreeMap::<String, Vec<PathBuf>>::new();
-        for path in files_below(&format!("crates/{folder}/src"), &["rs"]) {
-            // What stands in for an MPI in tests has words of its own.
-            if path.components().any(|part| part.as_os_str() == "fake_door" || part.as_os_str() == "tests") {
-                continue;
-            }
-            for name in production_code(&path).lines().filter_map(declared_type) {
-                declared.entry(name).or_default().push(path.clone());
-            }
-        }
-        for (name, paths) in declared.into_iter().filter(|(_, paths)| paths.len() > 1) {
-            let is_known = SEVERAL.iter().any(|(of, known)| *known == name && (*of == folder || *of == "*"));
-            if !is_known {
-                wrong.push(format!("{folder}: {name} in {paths:?}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "one name for several types; name each by its role:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn a_declared_type_is_seen() {
-    let seen = |line: &str| declared_type(line).unwrap_or_default();
-    assert_eq!(seen("    pub(super) struct Part<'a> {"), "Part");
-    assert_eq!(seen("enum Part {"), "Part");
-    assert_eq!(seen("pub trait Part: Sized {"), "Part");
-    assert_eq!(seen("pub fn structure() {}"), "");
-    assert_eq!(seen("publish(struct_of(x));"), "");
 }
 
 /// A file that no suite names would never be compiled.

@@ -3,11 +3,32 @@
 //! Absolute times are those of round numbers of the order of these clusters, so only the shapes are to be compared.
 
 use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::BINOMIAL;
+use polycast_protocol::{Form, Multicast, RootSync};
 
 use polycast_sim::protocol::{Cluster, Completion, Failure, Scaling};
 
-/// A curve that a figure's source tells: its name, the bytes of a message, and microseconds by number of nodes.
-pub type PublishedCurve = (&'static str, u64, &'static [(u32, f64)]);
+/// A curve that a figure's source tells: the way, the bytes of a message, and microseconds by number of nodes.
+pub type PublishedCurve = (Way, u64, &'static [(u32, f64)]);
+
+/// A way to broadcast that the papers measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Their multicast.
+    TwoStages,
+    /// The tree that it was held against.
+    Tree,
+}
+
+impl Way {
+    /// The algorithm that does so here.
+    pub fn algorithm(self) -> Algorithm {
+        match self {
+            Way::TwoStages => TWO_STAGES.into(),
+            Way::Tree => BINOMIAL,
+        }
+    }
+}
 
 /// A published figure of multicast broadcasts.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +74,10 @@ const SIEBERT: Published = Published {
     nodes: TO_342,
     shows: Shows::MeanOfNodes,
     told: &[
-        (TWO_STAGES, 64 << 10, &[(2, 13_400.0), (332, 13_600.0)]),
-        (TREE, 64 << 10, &[(2, 6_800.0), (332, 33_900.0)]),
-        (TWO_STAGES, 8 << 10, &[(342, 2_100.0)]),
-        (TREE, 8 << 10, &[(342, 10_400.0)]),
+        (Way::TwoStages, 64 << 10, &[(2, 13_400.0), (332, 13_600.0)]),
+        (Way::Tree, 64 << 10, &[(2, 6_800.0), (332, 33_900.0)]),
+        (Way::TwoStages, 8 << 10, &[(342, 2_100.0)]),
+        (Way::Tree, 8 << 10, &[(342, 10_400.0)]),
     ],
     is_infiniband: false,
 };
@@ -106,9 +127,7 @@ pub static TOLD: [Published; 6] = [
 ];
 
 /// The published algorithm: all fragments at once, and again from node to node.
-const TWO_STAGES: &str = "multicast-push:sync=none";
-/// The algorithm that the published one was held against.
-const TREE: &str = "binomial";
+const TWO_STAGES: Multicast = Multicast { form: Form::Push, sync: RootSync::None, parity: false };
 /// The number of fragments, over all nodes, whose broadcasts take about a second to simulate.
 const FRAGMENTS: u64 = 400_000;
 
@@ -126,9 +145,7 @@ impl Published {
         let fragments = bytes.div_ceil(cluster.payload_bytes.into()) * u64::from(nodes);
         let most = (FRAGMENTS / fragments).clamp(2, 1 << 20) as u32;
         let scaling = Scaling { bytes, loss, broadcasts: broadcasts.min(most), seed, cluster };
-        let parse = |text: &str| text.parse::<Algorithm>().expect("algorithms of this file");
-        let multicast = parse(TWO_STAGES).multicast().expect("a multicast");
-        Ok([scaling.multicast(multicast, nodes)?, scaling.tree(parse(TREE), nodes)])
+        Ok([scaling.multicast(TWO_STAGES, nodes)?, scaling.tree(Way::Tree.algorithm(), nodes)])
     }
 }
 

@@ -1,5 +1,9 @@
 //! What ranks of one node take to share, and how much that delays messages, from times of two-level broadcasts (Wu 2005, §4.5.1).
 
+use std::num::NonZeroU64;
+
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::{CHAIN, ON_NODE};
 use polycast_core::model::{Curve, CurveError, Point};
 use polycast_core::units::Bytes;
 
@@ -10,7 +14,7 @@ use crate::terminal::margin;
 
 /// The choice that shares a node: the broadcast through the node's memory, which two-level
 /// broadcasts have on each node.
-pub const ALONE: &str = "two-level";
+pub const ALONE: Algorithm = ON_NODE;
 
 /// Segments of the message between two nodes that shows the penalty.
 pub const SEGMENTS: u64 = 4;
@@ -29,8 +33,9 @@ pub fn penalty_segments(gap_ns: impl Fn(u64) -> f64, limit_ns: f64) -> Vec<u64> 
 
 /// The ways from one node to another that tell it: a segment shared while the next one comes, and all shared at the end.
 pub fn ways(segment: u64) -> [String; 2] {
-    ["", "overlap=none,"]
-        .map(|overlap| format!("two-level:between=chain,{overlap}segment={}", Bytes(segment)))
+    let down = ON_NODE.with_between(CHAIN.entry.name).expect("a chain of nodes");
+    let down = Algorithm { segment: NonZeroU64::new(segment), ..down };
+    [down, down.without_overlap().expect("an overlap")].map(|way| way.to_string())
 }
 
 /// The time of a way that was measured.
@@ -129,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_ways_are_broadcasts_and_written_as_they_are_named() {
-        for way in ways(64 << 10).iter().map(String::as_str).chain([ALONE]) {
+        for way in ways(64 << 10).into_iter().chain([ALONE.to_string()]) {
             let read: polycast_core::algorithm::Algorithm = way.parse().unwrap();
             assert_eq!(read.to_string(), way);
         }

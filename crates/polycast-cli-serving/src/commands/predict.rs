@@ -22,6 +22,7 @@ use polycast_core::cost::{Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
 use polycast_core::model::{LinkClass, Parameters, Point};
 use polycast_core::topology::Placed;
+use polycast_core::units::statistics::{quantile, sorted};
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::{Outcome, print, require_writable, write_file};
@@ -308,9 +309,8 @@ const FARTHEST_OFF: f64 = 0.25;
 
 /// Predictions go between the points that were measured, and beyond them; where these are hardly known, neither are predictions.
 fn warn_of_intervals(parameters: &Parameters, class: LinkClass) {
-    let mut reaches: Vec<f64> = parameters.class(class).gap.points().iter().map(reach).collect();
-    reaches.sort_unstable_by(f64::total_cmp);
-    let median = reaches.get(reaches.len() / 2).copied().unwrap_or(0.0);
+    let reaches = parameters.class(class).gap.points().iter().map(reach);
+    let median = quantile(&sorted(reaches.collect()), 0.5).unwrap_or(0.0);
     if median > FARTHEST_OFF {
         let said = format!(
             "polycast: {class}: the 95 % intervals of what was measured reach {:.0} % far: predictions may be as far off; `polycast measure` again \

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::CONTENTION_FREE_BINARY;
 use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
 use polycast_core::topology::{Paths, Placed};
@@ -68,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = whole(0u32..))]
     root: u32,
     /// The tree, named as for POLYCAST_BCAST
-    #[arg(long, value_name = "SHAPE", default_value = "contention-free-binary", conflicts_with = "compare")]
+    #[arg(long, value_name = "SHAPE", default_value_t = CONTENTION_FREE_BINARY, conflicts_with = "compare")]
     shape: Algorithm,
     /// Make the tree as a job does that does not know the topology: it knows only which ranks share a host
     #[arg(long, conflicts_with = "compare")]

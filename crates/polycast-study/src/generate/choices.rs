@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 /// A way that a message can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RoutineWay {
     /// MPI's own broadcast: a binomial tree without segments, as MPI libraries have it for short messages.
     Stock,
     /// The contention-free binary tree.
@@ -31,7 +31,7 @@ const SIZES: RangeInclusive<u32> = 10..=27;
 const SEGMENTS: RangeInclusive<u32> = 8..=18;
 
 /// The table for predicted times of a way in segments of a size. `has_tree`: whether there are trees at all.
-pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<ChoiceRow> {
+pub fn choose(has_tree: bool, time: impl Fn(RoutineWay, u64, u64) -> f64) -> Vec<ChoiceRow> {
     let mut rows = vec![ChoiceRow { from_bytes: 0, tree_segment: 0, chain_segment: 0 }];
     for bytes in SIZES.map(|power| 1 << power) {
         let best = |way| {
@@ -41,9 +41,9 @@ pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<Choice
                 .min_by(|one, other| one.0.total_cmp(&other.0))
                 .expect("the smallest segment is no larger than a size")
         };
-        let stock = time(Way::Stock, bytes, bytes);
-        let (chain, chain_segment) = best(Way::Chain);
-        let (tree, tree_segment) = if has_tree { best(Way::Tree) } else { (f64::INFINITY, 0) };
+        let stock = time(RoutineWay::Stock, bytes, bytes);
+        let (chain, chain_segment) = best(RoutineWay::Chain);
+        let (tree, tree_segment) = if has_tree { best(RoutineWay::Tree) } else { (f64::INFINITY, 0) };
         let row = ChoiceRow {
             from_bytes: bytes,
             tree_segment: if tree < stock.min(chain) { tree_segment } else { 0 },
@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     /// 64 ranks, a microsecond per message and a nanosecond per byte.
-    fn hockney(way: Way, bytes: u64, segment: u64) -> f64 {
+    fn hockney(way: RoutineWay, bytes: u64, segment: u64) -> f64 {
         let time = |bytes: u64| 1000.0 + bytes as f64;
         let segments = bytes.div_ceil(segment) as f64;
         match way {
-            Way::Stock => 6.0 * time(bytes),
-            Way::Tree => 2.0 * (5.0 + segments - 1.0) * time(segment),
-            Way::Chain => (63.0 + segments - 1.0) * time(segment),
+            RoutineWay::Stock => 6.0 * time(bytes),
+            RoutineWay::Tree => 2.0 * (5.0 + segments - 1.0) * time(segment),
+            RoutineWay::Chain => (63.0 + segments - 1.0) * time(segment),
         }
     }
 
@@ -87,13 +87,13 @@ mod tests {
         for bytes in SIZES.map(|power| 1u64 << power) {
             let row = rows.iter().rfind(|row| row.from_bytes <= bytes).unwrap();
             let chosen = match (row.tree_segment, row.chain_segment) {
-                (0, 0) => hockney(Way::Stock, bytes, bytes),
-                (0, segment) => hockney(Way::Chain, bytes, segment),
-                (segment, _) => hockney(Way::Tree, bytes, segment),
+                (0, 0) => hockney(RoutineWay::Stock, bytes, bytes),
+                (0, segment) => hockney(RoutineWay::Chain, bytes, segment),
+                (segment, _) => hockney(RoutineWay::Tree, bytes, segment),
             };
             for segment in SEGMENTS.map(|power| 1u64 << power).filter(|segment| *segment <= bytes) {
-                for way in [Way::Stock, Way::Tree, Way::Chain] {
-                    let segment = if way == Way::Stock { bytes } else { segment };
+                for way in [RoutineWay::Stock, RoutineWay::Tree, RoutineWay::Chain] {
+                    let segment = if way == RoutineWay::Stock { bytes } else { segment };
                     assert!(chosen <= hockney(way, bytes, segment), "{bytes} {way:?} {segment}");
                 }
             }

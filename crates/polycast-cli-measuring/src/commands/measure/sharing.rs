@@ -196,7 +196,7 @@ impl Learning<'_> {
                 break;
             }
             let what = (operation, sizes.clone());
-            for (bytes, _, estimate) in self.measure(job, variables, what, &[ALONE.to_owned()])? {
+            for (bytes, _, estimate) in self.measure(job, variables, what, &[ALONE.to_string()])? {
                 let width = |estimate: &Estimate| (estimate.high - estimate.low) / estimate.ns;
                 let narrowest = best.entry(bytes).or_insert(estimate);
                 if width(&estimate) < width(narrowest) {

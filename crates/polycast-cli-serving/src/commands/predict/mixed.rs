@@ -8,6 +8,7 @@ use polycast_core::collective::Collective;
 use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor, NotMixed};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
+use polycast_core::units::statistics::{quantile, sorted};
 use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
@@ -273,13 +274,12 @@ pub fn matrices(entries: &[Entry]) -> String {
     let of = |equation: &str| {
         let is_apart = equation == MixedForm::NoOverlap.equation();
         let about = entries.iter().filter(|entry| (entry.overlap == 0) == is_apart);
-        let mut errors: Vec<f64> = about
-            .filter_map(|entry| Some(entry.errors.iter().find(|of| of.equation == equation)?.error))
-            .collect();
-        errors.sort_by(f64::total_cmp);
+        let errors =
+            about.filter_map(|entry| Some(entry.errors.iter().find(|of| of.equation == equation)?.error));
+        let errors = sorted(errors.collect());
         let (least, most) = (errors.first()?, errors.last()?);
         let percent = |error: f64| format!("{:+.1} %", error * 100.0);
-        let median = errors[errors.len() / 2];
+        let median = quantile(&errors, 0.5)?;
         let count = errors.len().to_string();
         Some(vec![equation.to_owned(), count, percent(*least), percent(median), percent(*most)])
     };

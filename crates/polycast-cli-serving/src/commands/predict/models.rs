@@ -1,8 +1,8 @@
 //! The models that are fitted to measured parameters, and the papers' closed forms beside what is predicted.
 
-use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::algorithm::{Algorithm, Formulas, Registry};
 use polycast_core::collective::Collective;
-use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, Stages, efficient_segment};
+use polycast_core::cost::closed_forms::{ClosedForms, efficient_segment};
 use polycast_core::cost::{Predicted, Predictor, Work, compare};
 use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
 use polycast_core::units::Bytes;
@@ -226,9 +226,10 @@ impl Forms {
         let parameters = predictor.network().parameters(class).clone();
         let ranks = predictor.network().ranks();
         let sizes = sizes.iter().map(|&bytes| {
-            let row = |predictor: &mut Predictor, algorithm: Algorithm, predicted: &Predicted, name: &str| {
+            let row = |predictor: &mut Predictor, predicted: &Predicted, formulas: Formulas| {
+                let algorithm = predicted.algorithm;
                 let segment = algorithm.segment.map(|segment| segment.get());
-                let forms = ClosedForms::of(name, &parameters, ranks, bytes.0, segment);
+                let forms = ClosedForms::of(formulas, &parameters, ranks, bytes.0, segment);
                 let form = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
                 ModelRow {
                     algorithm: algorithm.to_string(),
@@ -244,7 +245,8 @@ impl Forms {
             if collective != Collective::Broadcast {
                 let algorithms = Registry::BUILT_IN.compared(collective).into_iter();
                 let row = |algorithm: Algorithm| {
-                    let stages = Stages::of(collective, algorithm.entry.name, ranks)?;
+                    let Some(Formulas::Stages(stages)) = algorithm.entry.formulas else { return None };
+                    let stages = stages(ranks)?;
                     let gamma_ns = Work::default().combine_ns_per_byte;
                     Some(ModelRow {
                         algorithm: algorithm.to_string(),
@@ -258,13 +260,14 @@ impl Forms {
                 return ModelSize { bytes: bytes.0, algorithms: algorithms.filter_map(row).collect() };
             }
             let mut algorithms = Vec::new();
-            for name in ALGORITHMS {
-                let whole: Algorithm = name.parse().expect("the name of an algorithm");
+            for entry in Registry::BUILT_IN.of(collective) {
+                let Some(formulas) = entry.formulas else { continue };
+                let whole = entry.typical();
                 let predicted = Predicted::of(predictor, &whole, bytes);
-                algorithms.push(row(predictor, whole, &predicted, name));
+                algorithms.push(row(predictor, &predicted, formulas));
                 let best = compare(predictor, &[whole], &[bytes]).remove(0).predicted.remove(0);
-                if best.algorithm.segment.is_some() && matches!(name, "chain" | "binary") {
-                    algorithms.push(row(predictor, best.algorithm, &best, name));
+                if best.algorithm.segment.is_some() && formulas.are_for_segments() {
+                    algorithms.push(row(predictor, &best, formulas));
                 }
             }
             ModelSize { bytes: bytes.0, algorithms }

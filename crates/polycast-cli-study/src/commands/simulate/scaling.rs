@@ -2,8 +2,10 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::BINOMIAL;
 use polycast_core::units::Bytes;
-use polycast_sim::protocol::{Cluster, Completion, Scaling};
+use polycast_protocol::{Form, Multicast};
+use polycast_sim::protocol::{Cluster, Completion, Failure, Scaling};
 use serde_json::json;
 
 use super::{Args, cluster, picture, require_memory};
@@ -12,9 +14,6 @@ use crate::terminal::{margin, nanoseconds};
 
 const NODES: &str = "16,128,1024,8192";
 const BYTES: &[Bytes] = &[Bytes(8 << 10)];
-const FORMS: [&str; 4] =
-    ["multicast-push", "multicast-push:parity", "multicast-pull", "multicast-pull:parity"];
-const TREE: &str = "binomial";
 
 /// Completions of one size, by algorithm and number of nodes.
 struct OfSize {
@@ -30,7 +29,8 @@ pub fn run(args: &Args) -> Outcome {
     for bytes in sizes {
         nodes.iter().try_for_each(|nodes| require_memory(*bytes, *nodes))?;
     }
-    let progress = progress(sizes.len() * (FORMS.len() + 1) * nodes.len())?;
+    let algorithms = algorithms();
+    let progress = progress(sizes.len() * algorithms.len() * nodes.len())?;
     let says = |text: String| progress.suspend(|| print(&text));
     let mut found = Vec::new();
     for bytes in sizes {
@@ -47,7 +47,8 @@ pub fn run(args: &Args) -> Outcome {
             says(format!("{space}{title}{}", row(HEADER.map(str::to_owned))))?;
         }
         let mut completions: Vec<Completion> = Vec::new();
-        for (algorithm, count) in all(&nodes) {
+        let all = algorithms.iter().flat_map(|algorithm| nodes.iter().map(move |count| (algorithm, *count)));
+        for (algorithm, count) in all {
             progress.set_message(format!("{algorithm} of {bytes} on {count} nodes"));
             let completion = completion(&scaling, algorithm, count)?;
             // The first of its form stands for all of them.
@@ -78,17 +79,18 @@ fn progress(rows: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
     Ok(progress)
 }
 
-/// All algorithms, each on communicators of these sizes.
-fn all(nodes: &[u32]) -> impl Iterator<Item = (&'static str, u32)> + '_ {
-    FORMS.into_iter().chain([TREE]).flat_map(|algorithm| nodes.iter().map(move |count| (algorithm, *count)))
+/// The algorithms that are compared: both forms of multicast, without parity and with it, and a tree.
+fn algorithms() -> Vec<Algorithm> {
+    let spec = |form, parity| Multicast { parity, ..Multicast::from(form) };
+    let of_form = |form| [false, true].map(|parity| Algorithm::from(spec(form, parity)));
+    [Form::Push, Form::Pull].into_iter().flat_map(of_form).chain([BINOMIAL]).collect()
 }
 
-fn completion(scaling: &Scaling, name: &str, nodes: u32) -> Result<Completion, Box<dyn std::error::Error>> {
-    let algorithm: Algorithm = name.parse()?;
-    Ok(match algorithm.multicast() {
-        Some(spec) => scaling.multicast(spec, nodes)?,
-        None => scaling.tree(algorithm, nodes),
-    })
+fn completion(scaling: &Scaling, algorithm: &Algorithm, nodes: u32) -> Result<Completion, Failure> {
+    match algorithm.multicast() {
+        Some(spec) => scaling.multicast(spec, nodes),
+        None => Ok(scaling.tree(*algorithm, nodes)),
+    }
 }
 
 const HEADER: [&str; 8] = ["ALGORITHM", "NODES", "LAST NODE", "99 %", "GROWTH", "FIRST", "MEDIAN", "SKEW"];

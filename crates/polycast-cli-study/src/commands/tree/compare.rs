@@ -1,10 +1,9 @@
 //! All shapes beside each other.
 
-use polycast_core::algorithm::Algorithm;
 use serde_json::json;
 
 use super::report::{BusiestLink, Report};
-use super::shapes::{COMPARED, Knowledge};
+use super::shapes::{Knowledge, compared};
 use super::{Planned, Scene};
 use crate::terminal::{nanoseconds, paragraph, table};
 
@@ -13,11 +12,8 @@ const LEGEND: &str = "LOAD: messages per segment over the busiest link. CONTEND:
 
 /// The comparison as a table, or as a JSON object.
 pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
-    let plan = |(name, knows): (&str, _)| {
-        let algorithm: Algorithm = name.parse().map_err(|error| format!("{error}"))?;
-        Ok((knows, Planned::new(algorithm, knows, scene)?))
-    };
-    let planned = COMPARED.into_iter().map(plan).collect::<Result<Vec<_>, String>>()?;
+    let plan = |(algorithm, knows)| Ok((knows, Planned::new(algorithm, knows, scene)?));
+    let planned = compared().into_iter().map(plan).collect::<Result<Vec<_>, String>>()?;
     let trees: Vec<_> = planned.iter().map(|(knows, planned)| (knows, Report::new(planned))).collect();
     if json {
         let trees: Vec<_> =

@@ -1,7 +1,8 @@
 //! The tree of an algorithm, as a job would make it.
 
-use polycast_core::algorithm::Algorithm;
-use polycast_core::collective::Call;
+use polycast_core::algorithm::broadcast::BINOMIAL;
+use polycast_core::algorithm::{Algorithm, Entry, MadeFor, Registry};
+use polycast_core::collective::{Call, Collective};
 use polycast_core::tree::{PlannedTree, Site};
 use polycast_core::units::Bytes;
 
@@ -17,23 +18,24 @@ pub enum Knowledge {
     Topology,
 }
 
+/// Children or ports of a rank where they can be chosen: one more than a binary tree has.
+const RADIX: u64 = 3;
+
 /// The trees that are compared: those that do not know the switches, as other libraries make them,
-/// then those that do.
-pub const COMPARED: [(&str, Knowledge); 13] = [
-    ("flat", Knowledge::Hosts),
-    ("chain", Knowledge::Hosts),
-    ("binary", Knowledge::Hosts),
-    ("k-ary:k=3", Knowledge::Hosts),
-    ("binomial", Knowledge::Hosts),
-    ("binomial", Knowledge::Topology),
-    ("block-binomial", Knowledge::Topology),
-    ("opt-tree", Knowledge::Topology),
-    ("alpha-port:ports=3", Knowledge::Topology),
-    ("contention-free-chain", Knowledge::Topology),
-    ("contention-free-binary", Knowledge::Topology),
-    ("contention-free-k-ary:k=3", Knowledge::Topology),
-    ("link-aware", Knowledge::Topology),
-];
+/// then those that do, and the binomial one once more, which is good on one switch.
+pub fn compared() -> Vec<(Algorithm, Knowledge)> {
+    let is_tree = |entry: &&Entry| entry.is_one_tree() && entry.same_as.is_none();
+    let mut trees: Vec<&Entry> = Registry::BUILT_IN.of(Collective::Broadcast).filter(is_tree).collect();
+    trees.sort_by_key(|entry| entry.made_for);
+    let planned = trees.partition_point(|entry| entry.made_for == MadeFor::Positions);
+    let of = |entry: &&'static Entry| {
+        let tree = entry.typical();
+        entry.radix().and_then(|radix| tree.with_value(radix.name, RADIX)).unwrap_or(tree)
+    };
+    let by_position = trees[..planned].iter().map(|entry| (of(entry), Knowledge::Hosts));
+    let planned = std::iter::once(BINOMIAL).chain(trees[planned..].iter().map(of));
+    by_position.chain(planned.map(|tree| (tree, Knowledge::Topology))).collect()
+}
 
 impl Knowledge {
     /// The knowledge in words, for a column of a table.

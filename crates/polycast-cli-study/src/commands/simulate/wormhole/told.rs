@@ -67,8 +67,8 @@ pub fn run(args: &super::super::Args, figure: &Published) -> Result<Told, Box<dy
             }));
         }
     }
-    for (algorithm, bytes, told) in figure.told {
-        let name = format!("{algorithm} {}", Bytes(*bytes));
+    for (way, bytes, told) in figure.told {
+        let name = format!("{} {}", way.algorithm(), Bytes(*bytes));
         let points = told.iter().map(|(x, us)| Point::new(f64::from(*x), us * 1e3)).collect();
         chart.curves.push(Curve::published(&name, points));
     }
