@@ -14,9 +14,9 @@ use crate::trace::CallTrace;
 
 /// Log of one communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
 #[derive(Default)]
-pub struct Log(Option<Box<Wanted>>);
+pub struct Log(Option<Box<WantedLog>>);
 
-struct Wanted {
+struct WantedLog {
     reasons: Reasons,
     /// Beginning of the call under way.
     begun: Instant,
@@ -26,7 +26,7 @@ struct Wanted {
 }
 
 /// Parts of logging that are not inlined: a call that nobody logs costs one test.
-impl Wanted {
+impl WantedLog {
     #[cold]
     fn begin(&mut self, call: &Call, root: Rank) {
         (self.begun, self.left) = (machine::now(), None);
@@ -57,7 +57,8 @@ impl Wanted {
 impl Log {
     /// A log for a communicator whose choices are made by `settings`.
     pub fn new(settings: &Arc<Settings>, trace: Option<CallTrace>) -> Log {
-        let wanted = || Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
+        let wanted =
+            || WantedLog { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
         Log(settings::is_report_wanted().then(|| Box::new(wanted())))
     }
 

@@ -35,7 +35,7 @@ use polycast_core::variables::ReportTo;
 
 pub use self::log::Log;
 pub use self::publish::warn_of_place;
-pub use self::record::{Dropped, Found, Multicast, nanos};
+pub use self::record::{Dropped, Found, MulticastCounts, nanos};
 use self::record::{Job, Record};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
@@ -84,7 +84,7 @@ pub fn attached() {
 
 /// Counts a communicator that goes. `ring`: counts of the ring of its nodes, if this rank leads
 /// one.
-pub fn released(ring: Option<Multicast>) {
+pub fn released(ring: Option<MulticastCounts>) {
     with_record(|record| {
         record.released += 1;
         if let Some(ring) = ring {

@@ -7,7 +7,7 @@ use polycast_core::protocol;
 use polycast_core::topology::hostlist;
 use serde::Serialize;
 
-use super::sizes::{By, Sizes};
+use super::sizes::{Carrier, SizeClasses};
 use super::witness::Witness;
 
 /// Calls that were treated alike.
@@ -81,7 +81,7 @@ impl Dropped {
 
 /// Counts of multicast: of one ring of nodes, or of all rings that are gone.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Multicast {
+pub struct MulticastCounts {
     pub protocol: protocol::Counters,
     pub dropped: Dropped,
     pub send_errors: u64,
@@ -92,9 +92,9 @@ pub struct Multicast {
     pub verbs: u64,
 }
 
-impl Multicast {
+impl MulticastCounts {
     /// Adds the counts of one ring.
-    pub fn add(&mut self, ring: &Multicast) {
+    pub fn add(&mut self, ring: &MulticastCounts) {
         self.protocol.add(&ring.protocol);
         self.dropped.add(&ring.dropped);
         self.send_errors += ring.send_errors;
@@ -155,7 +155,7 @@ pub struct Record {
     pub all_ranks_report: bool,
     /// Calls by collective.
     pub calls: [Calls; Collective::ALL.len()],
-    pub multicast: Multicast,
+    pub multicast: MulticastCounts,
     /// Number of communicators that do without multicast, by reason.
     pub without_multicast: BTreeMap<String, u64>,
     /// Sources of choices, if they are more than the table that is built in.
@@ -174,7 +174,7 @@ pub struct Calls {
     /// Calls that were left to the MPI, by reason. Calls name a reason by its index, so none is
     /// ever removed.
     pub left: Vec<(String, Count)>,
-    pub sizes: Sizes,
+    pub sizes: SizeClasses,
 }
 
 /// The measured network between a number of nodes.
@@ -207,7 +207,7 @@ pub struct ReasonId(usize);
 impl Record {
     pub fn served(&mut self, call: &Call, choice: Choice, took: Duration) {
         let (Calls { served, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
-        sizes.add(By::Polycast, bytes, took);
+        sizes.add(Carrier::Polycast, bytes, took);
         match served.iter_mut().find(|(known, _)| *known == choice) {
             Some((_, count)) => count.add(bytes, took),
             None => served.push((choice, Count { calls: 1, bytes, nanos: nanos(took) })),
@@ -217,7 +217,7 @@ impl Record {
     /// Counts a call that was left to the MPI, for a reason of its collective.
     pub fn left(&mut self, call: &Call, ReasonId(reason): ReasonId, took: Duration) {
         let (Calls { left, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
-        sizes.add(By::Mpi, bytes, took);
+        sizes.add(Carrier::Mpi, bytes, took);
         left[reason].1.add(bytes, took);
     }
 

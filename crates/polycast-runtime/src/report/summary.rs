@@ -2,7 +2,7 @@ use polycast_core::collective::Collective;
 
 use super::FINALIZED;
 use super::record::{Asked, Calls, Count, Found, Job, Record};
-use super::sizes::{By, CLASSES, bounds};
+use super::sizes::{CLASSES, Carrier, bounds};
 use super::untimed::{LEFT, UNSERVED};
 use crate::machine;
 
@@ -49,7 +49,7 @@ pub struct SizeClass {
     pub first_bytes: u64,
     /// The smallest size above the class; `None`: there is none.
     pub above_bytes: Option<u64>,
-    pub by: By,
+    pub by: Carrier,
     pub count: Count,
     pub times: Times,
 }
@@ -174,7 +174,7 @@ fn alone_where_others_were_expected(world_ranks: usize) -> Option<String> {
 }
 
 fn sizes_of(calls: &Calls) -> Vec<SizeClass> {
-    let all = (0..CLASSES).flat_map(|index| By::ALL.map(|by| (index, by)));
+    let all = (0..CLASSES).flat_map(|index| Carrier::ALL.map(|by| (index, by)));
     let known = all.filter_map(|(index, by)| {
         let class = calls.sizes.class(by, index)?;
         let (first_bytes, above_bytes) = bounds(index);
