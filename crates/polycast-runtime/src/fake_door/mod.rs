@@ -42,6 +42,7 @@ mod network;
 mod policy;
 mod process;
 pub mod random;
+mod room;
 mod sabotage;
 mod scale;
 mod secrets;
