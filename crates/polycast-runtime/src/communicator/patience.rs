@@ -4,16 +4,13 @@
 //! the others in the MPI, or in another way, and nobody is told. A valid program waits long, too, for a rank that computes: so this rank speaks only if the
 //! answer has changed a few calls ago.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use polycast_core::policy::{self, Choice};
 
 use crate::communicator::Communicator;
 use crate::machine;
 use crate::mismatch;
-
-/// The wait after which a rank speaks: as in MPI_Init.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Rests between two looks at the clock.
 const RESTS_UNTIL_LOOK: u32 = 256;
@@ -36,7 +33,7 @@ impl Patience {
             return false;
         }
         let now = machine::now();
-        let is_over = now - *self.since.get_or_insert(now) >= PATIENCE;
+        let is_over = now - *self.since.get_or_insert(now) >= machine::patience();
         if is_over {
             self.since = Some(now);
         }
@@ -49,7 +46,7 @@ impl Communicator {
     #[cold]
     pub(super) fn waits_long(&self, of: &policy::Call, way: Choice) {
         if self.has_changed(of, way) {
-            mismatch::say_waiting(of, self.shared.rank, way, PATIENCE.as_secs());
+            mismatch::say_waiting(of, self.shared.rank, Some(way), machine::patience().as_secs());
         }
     }
 

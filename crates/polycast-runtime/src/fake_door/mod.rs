@@ -52,6 +52,7 @@ mod table;
 mod traced;
 mod trials;
 mod tune;
+mod waits_long;
 mod world;
 
 use std::ffi::c_int;
