@@ -52,13 +52,12 @@ impl Communicator {
 
     /// True if calls like this one were served in another way a few calls ago.
     fn has_changed(&self, of: &policy::Call, way: Choice) -> bool {
+        let counts = self.counts_with_settled();
         let is_few = |calls: u64| calls <= CALLS_AFTER_CHANGE;
         let is_other = |before| self.shared.policy.choose(of, self.capabilities, before).choice != way;
         let judged = self.judged[of.collective as usize];
-        judged.is_some_and(|at| is_few(self.counts.earlier_calls(of.collective).saturating_sub(at)))
-            || self
-                .counts
-                .last_change(&self.shared.policy, of.collective)
-                .is_some_and(|(before, calls)| is_few(calls) && is_other(before))
+        let change = counts.last_change(&self.shared.policy, of.collective);
+        judged.is_some_and(|at| is_few(counts.earlier_calls(of.collective).saturating_sub(at)))
+            || change.is_some_and(|(before, calls)| is_few(calls) && is_other(before))
     }
 }
