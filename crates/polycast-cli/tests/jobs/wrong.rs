@@ -139,9 +139,9 @@ fn who_has_room_for_what_comes_goes_on(mpi: Mpi) {
                 expect_served(&output, collective, way[collective as usize]);
             }
         }
-        let output = by_table(Job::stock(mpi, 3, "collective_mismatch").arguments(&[name]));
-        // MPICH itself refuses such broadcasts.
-        if (mpi, collective) != (Mpi::Mpich, Collective::Broadcast) {
+        // What MPICH itself does with the first calls is right for some of them only.
+        if mpi == Mpi::OpenMpi && !is_of_each_rank {
+            let output = by_table(Job::stock(mpi, 3, "collective_mismatch").arguments(&[name]));
             expect_served(&output.run().expect_ok("collective_mismatch"), collective, "cells");
         }
     }
@@ -170,10 +170,10 @@ fn sizes_that_do_not_fit_are_named(mpi: Mpi) {
 fn who_waits_for_another_size_names_call_and_size(mpi: Mpi) {
     let folder = tempfile::tempdir().unwrap();
     let (table, said) = (folder.path().join("table.toml"), folder.path().join("said"));
-    let rule = "[[rule]]\ncollective = \"scatter\"\nearlier_calls = \"4..\"\n";
+    let rule = "[[rule]]\ncollective = \"gather\"\nearlier_calls = \"4..\"\n";
     let rules = format!("version = 1\n{rule}bytes = \"500..\"\nuse = \"binomial\"\n{rule}use = \"stock\"\n");
     fs::write(&table, rules).unwrap();
-    let script = "exec \"$0\" scatter 100 200 2>> \"$1\"";
+    let script = "exec \"$0\" gather 100 200 2>> \"$1\"";
     let program = mpi.built("collective_mismatch").into();
     let command = vec!["sh".into(), "-c".into(), script.into(), program, said.clone().into()];
     let job = Job::of(mpi, 3, command).polycast().variable("POLYCAST_TEST_PATIENCE", "1");
@@ -181,7 +181,7 @@ fn who_waits_for_another_size_names_call_and_size(mpi: Mpi) {
     let _place = place();
     let mut job = job.start();
     let words =
-        ["MPI_Scatter: rank ", "blocks of 800 bytes", "has waited for other ranks for 1 s", "POLYCAST=off"];
+        ["MPI_Gather: rank 0", "blocks of 800 bytes", "has waited for other ranks for 1 s", "POLYCAST=off"];
     let read = || fs::read_to_string(&said).unwrap_or_default();
     let is_seen =
         wait_for(&mut job, || read().lines().any(|line| words.iter().all(|words| line.contains(words))));

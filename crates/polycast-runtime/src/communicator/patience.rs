@@ -18,7 +18,7 @@ const RESTS_UNTIL_LOOK: u32 = 256;
 /// Calls of a collective after a change of its answers in which a rank that waits long speaks.
 const CALLS_AFTER_CHANGE: u64 = 16;
 
-/// One wait.
+/// Rests of one wait, and the time since when they are looked at.
 #[derive(Default)]
 pub(super) struct Patience {
     rests: u32,
