@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use super::parameter::{Domain, NONE, Need, Parameter};
 use super::shares::Shares;
-use super::{Algorithm, Entry};
+use super::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective};
 use crate::schedule::Slice;
 use crate::units::Rank;
@@ -52,7 +52,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
     lanes::schedule,
 )
 .with(&[SHARES])
-.in_segments()];
+.in_segments()
+.raced(&[Raced::PLAIN])];
 
 /// Bytes of a buffer that go into this rank's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
