@@ -129,6 +129,7 @@ pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads
         report::began(size);
         if rank == 0 {
             report::warn_of_place();
+            report::have_witness();
         }
     });
     if size == 1 {

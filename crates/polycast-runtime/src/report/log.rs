@@ -126,7 +126,10 @@ impl Log {
     pub fn served(&mut self, call: &Call, number: u32, choice: Choice, begun: Instant, has_failed: bool) {
         if let Some(wanted) = &mut self.0 {
             let now = machine::now();
-            with_record(|record| record.served(call, choice, now - begun));
+            with_record(|record| {
+                record.served(call, choice, now - begun);
+                record.renew_witness(now);
+            });
             if let Some(trace) = &mut wanted.trace {
                 trace.returned(number, has_failed, now);
             }
@@ -147,7 +150,10 @@ impl Log {
         let Some(wanted) = &mut self.0 else { return };
         if let Some((call, reason)) = wanted.left.take() {
             let now = machine::now();
-            with_record(|record| record.left(&call, reason, now - wanted.begun));
+            with_record(|record| {
+                record.left(&call, reason, now - wanted.begun);
+                record.renew_witness(now);
+            });
             if let Some(trace) = &mut wanted.trace {
                 trace.returned(trace.number(), false, now);
             }

@@ -8,6 +8,7 @@ use polycast_core::topology::hostlist;
 use serde::Serialize;
 
 use super::sizes::{Carrier, SizeClasses};
+use super::witness::Witness;
 
 /// Calls that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,6 +163,8 @@ pub struct Record {
     /// Networks that were measured, as the report tells them.
     pub asked: BTreeSet<Asked>,
     pub found: VecDeque<Found>,
+    /// The witness of rank 0, if a report is wanted.
+    pub witness: Option<Witness>,
 }
 
 /// Calls of a collective.

@@ -1,5 +1,6 @@
 use polycast_core::collective::Collective;
 
+use super::FINALIZED;
 use super::record::{Asked, Calls, Count, Found, Job, Record};
 use super::sizes::{CLASSES, Carrier, bounds};
 use super::untimed::{LEFT, UNSERVED};
@@ -25,6 +26,8 @@ pub struct Summary {
     pub released: u64,
     /// Notes on what else a reader of the report may want to know.
     pub notes: Vec<String>,
+    /// What ended the program's MPI.
+    pub ended_by: &'static str,
     /// Sums over all ranks; `None` if not all ranks take part. Then multicast's numbers are this
     /// rank's, too.
     pub all_ranks: Option<AllRanks>,
@@ -93,13 +96,14 @@ impl Summary {
             attached: record.attached,
             released: record.released,
             notes: alone_where_others_were_expected(record.world_ranks).into_iter().collect(),
+            ended_by: FINALIZED,
             all_ranks: is_sum.then_some(all_ranks),
         }
     }
 
     /// The summary of this rank, which asks no other.
-    pub fn alone(record: &Record) -> Summary {
-        Summary::of(record, |_| false)
+    pub fn alone(record: &Record, ended_by: &'static str) -> Summary {
+        Summary { ended_by, ..Summary::of(record, |_| false) }
     }
 
     /// The broadcasts of this rank.
