@@ -2,9 +2,13 @@
 
 use std::ffi::c_int;
 
-use polycast_core::executor::{self, Completed, Content, Message, MessageId, Part, Share, Shared as Went};
+use polycast_core::collective;
+use polycast_core::executor::{
+    self, Completed, Content, Message, MessageId, MessagePart, Share, Shared as Went,
+};
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
+use super::adopted::Adopted;
 use super::sharing::{Place, SharedLanes};
 use crate::abi::MpiError;
 use crate::call::{Activity, Buffers, Failure, OperationKey};
@@ -48,6 +52,8 @@ pub(super) struct Ends {
     /// Memory from which late data is sent, until the call has ended.
     pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
+    /// Memory for a call of another size than this rank's, if it goes on as one of that size.
+    pub(super) adopted: Option<Adopted>,
 }
 
 impl Ends {
@@ -80,7 +86,7 @@ impl Late {
 }
 
 /// The part of what operations share that a transport uses.
-pub(super) struct Rest<'a> {
+pub(super) struct TransportShare<'a> {
     pub(super) messages: &'a mut Messages,
     pub(super) spare: &'a mut Vec<Vec<u8>>,
     /// Word on deaf nodes, which travels with the announcements on a node.
@@ -92,8 +98,10 @@ pub(super) struct Rest<'a> {
 
 /// Starts the messages of one call, and does its local work.
 pub(super) struct Transport<'a> {
+    /// The call as this rank has made it.
+    pub(super) of: collective::Call,
     pub(super) ends: &'a mut Ends,
-    pub(super) rest: Rest<'a>,
+    pub(super) rest: TransportShare<'a>,
 }
 
 impl Transport<'_> {
@@ -195,11 +203,11 @@ impl Transport<'_> {
     pub(super) fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
         let Done { purpose: id, is_receive, outcome, memory } = done;
         let bytes = outcome?;
-        let mut completed = Completed { id, total: 0, received_bytes: bytes as u64 };
+        let mut completed = Completed { id, is_receive, total: 0, received_bytes: bytes as u64 };
         if !is_receive {
             completed.received_bytes = 0;
             self.give_back(memory);
-        } else if id.part == Part::First {
+        } else if id.part == MessagePart::First {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
             match announced(first) {
                 Some(total) => {
@@ -244,6 +252,25 @@ impl executor::Transport for Transport<'_> {
         }
     }
 
+    fn adopt(&mut self, total: u64, scratch_bytes: u64) -> bool {
+        self.ends.told.get_or_insert(total);
+        let of = self.of;
+        let Some(mut adopted) = Adopted::new(&of, (self.ends.total, total), self.ends.buffers) else {
+            return false;
+        };
+        let mut scratch = Vec::new();
+        if scratch.try_reserve_exact(scratch_bytes as usize).is_err() {
+            return false;
+        }
+        scratch.resize(scratch_bytes as usize, 0);
+        self.ends.scratch = scratch;
+        self.ends.scratch_place = self.ends.scratch.as_mut_ptr();
+        (self.ends.total, self.ends.buffers) = (total, adopted.buffers());
+        self.ends.adopted = Some(adopted);
+        self.ends.shared.adopt();
+        true
+    }
+
     fn work(&mut self, action: &Action) -> Result<(), Failure> {
         let (Some(from), Some(to)) = (action.source(), action.target()) else {
             return Err(Failure::Internal);
@@ -277,7 +304,7 @@ impl executor::Transport for Transport<'_> {
             _ => Place { address: std::ptr::null_mut(), bytes: 0 },
         };
         let fetched_to = if let Share::Fetch { to, .. } = &what { Some(to.bytes.end) } else { None };
-        let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
+        let TransportShare { memory, nodes, activity, deaf, .. } = &mut self.rest;
         let memory = memory.as_mut().ok_or(Failure::Internal)?;
         if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
             self.ends.shared.retell(lane, *channel, memory, |total| deaf.beside(total));
