@@ -210,7 +210,7 @@ fn it_is_small_and_runs_with_an_old_glibc() {
         assert!(needs.contains("NEEDED") && needs.contains(" libpolycast.so"), "{needs}");
         assert!(!needs.contains("libmpi"), "{needs}");
     }
-    let objects = "find . -type f \\( -name '*.so' -o -name polycast -o -name 'polycast-bench-*' \\) -exec objdump -T {} +";
+    let objects = "find . -type f \\( -name '*.so' -o -path '*/scripts/*' -o -path '*/bench/*' \\) -exec objdump -T {} +";
     let symbols = succeeds(Command::new("sh").args(["-c", objects]).current_dir(folder.path()), LIMIT);
     let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
         let (major, minor) = rest.split([')', ' ', '\n']).next()?.split_once('.')?;
