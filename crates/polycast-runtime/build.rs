@@ -55,6 +55,8 @@ fn main() {
         sources = sources.bytes(file.as_bytes()).bytes(&read(&root.join(file)));
     }
     println!("cargo:rustc-env=POLYCAST_SOURCES={}", sources.finish());
+    // Doors name it so, whatever links them: by a path of this machine otherwise, where the linker is zig's.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpolycast.so");
     // Cargo sets it for build scripts only.
     println!("cargo:rustc-env=POLYCAST_TARGET={}", std::env::var("TARGET").expect("cargo sets TARGET"));
 }
