@@ -286,6 +286,35 @@ fn names_in_code_are_seen() {
     assert_eq!(strings(code).collect::<Vec<_>>(), ["chain:segment=8KiB", "flat", "b"]);
 }
 
+/// Crates that keep to nix, as what they are made of is not in rustix: forks, signals, batches of datagrams.
+const OF_NIX: [&str; 3] = ["polycast-lab", "polycast-madcap", "polycast-net"];
+
+/// The other files that use nix, and for what rustix has not.
+const CALLS_OF_NIX: [(&str, &str); 3] = [
+    ("polycast-shm/src/address.rs", "memory of other processes"),
+    ("copy/address.rs", "lists of interfaces"),
+    ("checks/querier.rs", "sockets that are bound to an interface"),
+];
+
+#[test]
+fn system_calls_go_by_rustix_where_it_has_them() {
+    let (mut wrong, mut unused) = (Vec::new(), CALLS_OF_NIX.to_vec());
+    for path in files_below("crates", &["rs"]) {
+        let is_source = path.iter().any(|part| part == "src");
+        if !is_source || OF_NIX.iter().any(|name| path.iter().any(|part| part == *name)) {
+            continue;
+        }
+        let code = production_code(&path);
+        let uses = code.match_indices("nix::").any(|(at, _)| !code[..at].ends_with('u'));
+        unused.retain(|(file, _)| !uses || !path.ends_with(file));
+        if uses && !CALLS_OF_NIX.iter().any(|(file, _)| path.ends_with(file)) {
+            wrong.push(path);
+        }
+    }
+    assert!(wrong.is_empty(), "nix where rustix may have the call (docs/decisions/0071): {wrong:?}");
+    assert!(unused.is_empty(), "nix is not used in {unused:?}");
+}
+
 /// Ranks with other sources of it must not take each other for the same build.
 #[test]
 fn a_build_is_known_by_all_crates_of_the_runtime() {
