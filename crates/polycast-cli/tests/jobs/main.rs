@@ -25,6 +25,7 @@ mod generate;
 mod hung;
 mod install;
 mod lab;
+mod machine;
 mod measure;
 mod methods;
 mod more_mpis;
