@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use polycast_system::{Process, Status};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Processes, each known by its number and by when it started, because numbers are used again.
 #[derive(Debug, Default)]
@@ -32,7 +31,7 @@ impl Processes {
         for process in &self.0 {
             if Status::read(process.pid).is_some_and(|now| now.process == *process) {
                 // It may end at this moment.
-                let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
+                let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, Signal::KILL));
             }
         }
     }
