@@ -2,7 +2,7 @@
 //! that is looked at for them makes a short message longer.
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{Capabilities, Left, Policy};
+use polycast_core::policy::{Capabilities, Policy, ToStock};
 
 use super::{Attached, State};
 use crate::abi::{Sizes, saturated};
@@ -17,7 +17,7 @@ pub(super) const NOTHING: Passing = [Sizes { below: 0, above: u32::MAX }; Collec
 /// Sizes of the calls that a policy leaves to the MPI.
 fn left_by(policy: &Policy) -> Passing {
     Collective::ALL.map(|collective| {
-        let Left { below, above } = policy.left(collective);
+        let ToStock { below, above } = policy.to_stock(collective);
         Sizes { below: saturated(below), above: saturated(above) }
     })
 }
