@@ -64,6 +64,8 @@ mod reason;
 mod report;
 mod say;
 mod settings;
+#[cfg(test)]
+mod shadow;
 mod tags;
 mod trace;
 mod trials;

@@ -372,8 +372,8 @@ proptest! {
             let request = Request { is_ordered: false, is_own: false, when: When::Waited, ..request };
             for _ in 0..times {
                 let earlier_calls = counted[request.call.collective as usize];
-                made.push((request.call, earlier_calls, job.call(request).unwrap()));
                 let is_counted = !job.ranks[0].chooser.policy().leaves(&request.call);
+                made.push((request.call, earlier_calls, job.call(request).unwrap()));
                 counted[request.call.collective as usize] += u64::from(is_counted);
             }
         }
