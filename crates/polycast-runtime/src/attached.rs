@@ -72,10 +72,6 @@ pub struct Attached {
     is_wanted: bool,
     /// Plans that were given back, for the next calls.
     pub plans: Pool,
-    #[cfg(test)]
-    shadow: polycast_core::policy::chooser::Chooser,
-    #[cfg(test)]
-    told: u64,
 }
 
 impl Attached {
@@ -99,15 +95,6 @@ impl Attached {
             Ok(attached) => {
                 let mut attached = attached?;
                 attached.counts = CallCounts::after(&attached.policy, earlier_calls.map(u64::from));
-                #[cfg(test)]
-                {
-                    use polycast_core::policy::chooser::{Chooser, Learning, LongestCalls};
-                    let view = attached.view.as_ref().unwrap();
-                    let learning = Learning { tries: view.settings.trials, tunes: view.settings.tune.is_some() };
-                    let world = World::get().ok().flatten().unwrap();
-                    let longest = world.room.map(|room| LongestCalls::new(room, view.shape(&world, world_ranks)));
-                    attached.shadow = Chooser::new(attached.policy.clone(), learning, longest, earlier_calls.map(u64::from), attached.is_logged);
-                }
                 attached
             }
             Err(failure) => Attached::broken(door, rank, world_ranks.len() as u32, failure),
@@ -128,8 +115,6 @@ impl Attached {
             )
         }));
         let (policy, longest, log) = found.map_err(|_| Failure::Internal)?;
-        #[cfg(test)]
-        let policy_of_shadow = policy.clone();
         let mut attached = Attached {
             passing: passing::NOTHING,
             steady: SteadyCalls::NONE,
@@ -141,10 +126,6 @@ impl Attached {
             network: None,
             longest,
             counts: CallCounts::default(),
-            #[cfg(test)]
-            told: 0,
-            #[cfg(test)]
-            shadow: polycast_core::policy::chooser::Chooser::new(policy_of_shadow, Default::default(), None, [0; 8], false),
             is_logged: log.is_wanted(),
             log,
             passes: false,
@@ -183,16 +164,6 @@ impl Attached {
             state: State::Broken(failure),
             is_wanted: false,
             plans: Pool::default(),
-            #[cfg(test)]
-            told: 0,
-            #[cfg(test)]
-            shadow: {
-                use polycast_core::policy::chooser::Chooser;
-                let policy = Arc::new(Policy::new(settings.rules(None), shape));
-                let mut shadow = Chooser::new(policy, Default::default(), None, [0; 8], false);
-                shadow.fail();
-                shadow
-            },
         }
     }
 
@@ -210,29 +181,6 @@ impl Attached {
     /// gives the error.
     #[inline]
     pub fn plan(&mut self, call: Wanted) -> Decision {
-        #[cfg(test)]
-        {
-            crate::shadow::begin();
-            self.tell_shadow();
-            let decision = self.plan_now(call);
-            crate::shadow::check(&mut self.shadow, &call, None, &decision);
-            return decision;
-        }
-        #[cfg(not(test))]
-        self.plan_now(call)
-    }
-
-    #[cfg(test)]
-    fn tell_shadow(&mut self) {
-        if let State::Served(communicator) = &self.state {
-            let made = communicator.steady.left_by_door(&self.steady);
-            self.shadow.passed(made - self.told);
-            self.told = made;
-        }
-    }
-
-    #[inline]
-    fn plan_now(&mut self, call: Wanted) -> Decision {
         if self.passes && self.policy.leaves(&call.of) {
             return if self.is_logged { self.pass_by_rules(&call) } else { Decision::Left };
         }
@@ -249,10 +197,6 @@ impl Attached {
         match &mut self.state {
             State::Served(communicator) => {
                 communicator.steady.take_back(&mut self.steady);
-                #[cfg(test)]
-                {
-                    self.told = 0;
-                }
                 let decision = communicator.plan(call);
                 self.steady = communicator.steady.give();
                 self.longest.iter().for_each(|longest| longest.cut(&mut self.steady));
@@ -270,19 +214,6 @@ impl Attached {
 
     /// Plans an unwaited call. What it wants and is untried is tried in the next waited call.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
-        #[cfg(test)]
-        {
-            crate::shadow::begin();
-            self.tell_shadow();
-            let decision = self.plan_ahead_now(call, ahead);
-            crate::shadow::check(&mut self.shadow, &call, Some(ahead), &decision);
-            return decision;
-        }
-        #[cfg(not(test))]
-        self.plan_ahead_now(call, ahead)
-    }
-
-    fn plan_ahead_now(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         if let Some(why) = self.leaves_beforehand(&call) {
             return self.pass(&call, why);
         }
@@ -290,10 +221,6 @@ impl Attached {
         match &mut self.state {
             State::Served(communicator) => {
                 communicator.steady.take_back(&mut self.steady);
-                #[cfg(test)]
-                {
-                    self.told = 0;
-                }
                 communicator.plan_ahead(call, ahead)
             }
             State::Unserved | State::Refused => {
@@ -439,24 +366,10 @@ impl Attached {
     /// Passes on a call's outcome. A failure ends settled decisions: others may serve the next
     /// call.
     fn noted(&mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
-        #[cfg(test)]
-        {
-            self.tell_shadow();
-            if outcome.is_err() {
-                self.shadow.failed_call();
-            }
-            if outcome == Err(Failure::Size) {
-                self.shadow.sizes_differ();
-            }
-        }
         if outcome.is_err()
             && let State::Served(communicator) = &mut self.state
         {
             communicator.steady.take_back(&mut self.steady);
-                #[cfg(test)]
-                {
-                    self.told = 0;
-                }
             communicator.add_up();
         }
         outcome
@@ -515,10 +428,6 @@ impl Attached {
         match self.state {
             State::Served(mut communicator) => {
                 communicator.steady.take_back(&mut self.steady);
-                #[cfg(test)]
-                {
-                    self.told = 0;
-                }
                 communicator.detach(is_over);
             }
             _ => {

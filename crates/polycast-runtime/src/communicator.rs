@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
-#[cfg(test)]
-use polycast_core::policy::chooser::{Again, Answer};
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
@@ -305,13 +303,9 @@ impl Communicator {
                     });
                 }
                 self.shared.memory = memory;
-                #[cfg(test)]
-                crate::shadow::note(|| Answer::Memory(true));
                 MemoryState::Ready
             }
             Found::Unavailable => {
-                #[cfg(test)]
-                crate::shadow::note(|| Answer::Memory(false));
                 self.capabilities = self.capabilities.without(Capabilities::SHARED);
                 MemoryState::Unavailable
             }
@@ -326,8 +320,6 @@ impl Communicator {
             MulticastState::Ready if self.calls_until_look == 0 => {
                 self.finish_all();
                 self.calls_until_look = CALLS_UNTIL_LOOK;
-                #[cfg(test)]
-                crate::shadow::note(|| Answer::Look { has_died: self.shared.deaf.is_told });
                 if self.shared.deaf.is_told {
                     self.leave_multicast();
                 }
@@ -388,17 +380,6 @@ impl Communicator {
             true => set_up(&self.door, rank, &layout.nodes, &layout.hosts, &layout.processes)?,
             false => Err(Unavailable::nowhere()),
         };
-        #[cfg(test)]
-        crate::shadow::note(|| {
-            Answer::Multicast(match &outcome {
-                Ok(_) => Ok(()),
-                Err(unavailable) => Err(match (unavailable.may_pass(), unavailable.reason) {
-                    (false, _) => Again::Never,
-                    (_, Reason::TriedBefore) => Again::Later,
-                    _ => Again::Soon,
-                }),
-            })
-        });
         match outcome {
             Ok(seat) => self.begin_multicast(seat),
             Err(unavailable) => {

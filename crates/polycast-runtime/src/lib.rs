@@ -64,8 +64,6 @@ mod reason;
 mod report;
 mod say;
 mod settings;
-#[cfg(test)]
-mod shadow;
 mod tags;
 mod trace;
 mod trials;

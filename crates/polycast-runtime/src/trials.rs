@@ -13,8 +13,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-#[cfg(test)]
-use polycast_core::policy::chooser::Answer;
 use polycast_core::policy::trials::{Arm, Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
 use polycast_core::policy::{
     self, Call, Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy,
@@ -73,11 +71,6 @@ impl Comparison {
         Comparison((tries || tunes).then(new))
     }
 
-    #[cfg(test)]
-    pub fn trials_clone(&self) -> Option<Trials> {
-        self.trials().cloned()
-    }
-
     fn trials(&self) -> Option<&Trials> {
         self.0.as_deref()?.trials.as_ref()
     }
@@ -94,8 +87,6 @@ impl Comparison {
         };
         let Some((of, mut values)) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        #[cfg(test)]
-        crate::shadow::note(|| Answer::Sums(Box::new(values)));
         if let Some(finding) = trials.judge(&values, timed_ranks(of, shape.ranks)) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
@@ -133,18 +124,10 @@ impl Comparison {
         let mut bytes = told.map(u64::to_le_bytes);
         door.broadcast(bytes.as_flattened_mut(), 0)?;
         let mut trials = ledgers::resumed(wanted.shape, policy, &bytes.map(u64::from_le_bytes));
-        #[cfg(test)]
-        let resumed = trials.clone();
-        #[cfg(test)]
-        let mut measured = Vec::new();
         if let Some(tuning) = &mut wanted.tuning {
             let mine = if rank == Rank(0) { ledgers::tuned(wanted.shape, policy) } else { String::new() };
             let lines = door.say_to_all(mine)?;
             let (known, is_new) = ledgers::tuned_elsewhere(wanted.shape, policy, &lines);
-            #[cfg(test)]
-            {
-                measured = known.clone();
-            }
             for (recalled, is_new) in known.into_iter().zip(is_new) {
                 if is_new && rank == Rank(0) {
                     tell(recalled.of, wanted.shape, recalled.times.clone(), recalled.arm, By::EarlierJob);
@@ -156,8 +139,6 @@ impl Comparison {
                 }
             }
         }
-        #[cfg(test)]
-        crate::shadow::note(|| Answer::Heard { trials: resumed, measured });
         wanted.trials = Some(trials);
         Ok(())
     }
@@ -189,8 +170,6 @@ impl Comparison {
             return;
         };
         let found = ledgers::tuned_elsewhere(*shape, policy, line).0.pop().filter(|found| found.of == of);
-        #[cfg(test)]
-        crate::shadow::note(|| Answer::Measured(found.clone()));
         match found {
             Some(found) => {
                 tell(of, *shape, found.times.clone(), found.arm, By::Tuning);

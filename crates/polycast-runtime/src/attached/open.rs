@@ -2,8 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-#[cfg(test)]
-use polycast_core::policy::chooser::{Answer, Numbered, Opened};
 use polycast_core::policy::trials::TOLD;
 use polycast_core::policy::{self, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
@@ -88,15 +86,9 @@ impl Attached {
         })?;
         let (Agreed { number, more }, (mut layout, reuse)) = match (agreed, found) {
             (Agreement::Number(agreed), Some(found)) => (agreed, found),
-            (Agreement::NotWanted, _) => {
-                #[cfg(test)]
-                crate::shadow::note(|| Answer::Opened(Opened::NotWanted { policy: self.policy.clone() }));
-                return Ok(());
-            }
+            (Agreement::NotWanted, _) => return Ok(()),
             _ => {
                 self.state = State::Refused;
-                #[cfg(test)]
-                crate::shadow::note(|| Answer::Opened(Opened::Refused));
                 return Ok(());
             }
         };
@@ -117,25 +109,9 @@ impl Attached {
         if let Some(told) = beside.last_chunk().filter(|_| are_told) {
             made.comparison.begin_told(&layout.policy, told);
         }
-        #[cfg(test)]
-        let (mut has_multicast, trials) = (false, made.comparison.trials_clone());
         if let Some(driver) = reuse.take(more, &layout.nodes) {
-            #[cfg(test)]
-            {
-                has_multicast = true;
-            }
             made.begin_multicast(driver);
         }
-        #[cfg(test)]
-        crate::shadow::note(|| {
-            Answer::Opened(Opened::Number(Numbered {
-                policy: layout.policy.clone(),
-                ranks: layout.shape.ranks,
-                shares_nodes: (layout.nodes.count() as usize) < layout.world_ranks.len(),
-                has_multicast,
-                trials,
-            }))
-        });
         self.state = State::Served(Box::new(made));
         Ok(())
     }

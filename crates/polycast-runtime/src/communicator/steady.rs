@@ -60,7 +60,7 @@ impl Steady {
     }
 
     /// Number of the `given` calls that the door has left to the MPI.
-    pub(crate) fn left_by_door(&self, given: &SteadyCalls) -> u64 {
+    fn left_by_door(&self, given: &SteadyCalls) -> u64 {
         u64::from(self.given - given.calls)
     }
 

@@ -38,7 +38,7 @@ impl World {
 
     fn answer(&mut self, exchange: Exchange, ranks: &[Rank], request: &Request) -> Answer {
         self.exchanges += 1;
-        let trials = || Ledger::default().resumed(&Ledger::default().from_rank_0());
+        let trials = || Ledger::default().resumed(&Ledger::default().words_for_others());
         match exchange {
             Exchange::Open(opening) => {
                 self.is_asked |= opening.asks;
@@ -182,6 +182,10 @@ impl Job {
                 let passes =
                     rank.chooser.policy().leaves(&request.call) || rank.chooser.limited(&on(rank)).is_some();
                 assert!(!rank.has_failed || passes, "invariant 4: {next:?}");
+                if let (When::Ahead, Outcome::Served(chosen)) = (request.when, of) {
+                    let has_tried = rank.chooser.clone().provides(chosen.choice.needs());
+                    assert!(matches!(has_tried, Ok(true) | Err(Exchange::Look)), "invariant 3: {chosen:?}");
+                }
                 if let Some(sample) = sample {
                     rank.chooser.took(sample, 1000 + self.chance.u64(0..20_000));
                 }
@@ -229,7 +233,7 @@ impl Job {
             rank.chooser.add_up();
             let mut ledger = Ledger::default();
             rank.chooser.trials_mut().into_iter().for_each(|trials| ledger.learn(trials));
-            known.push((format!("{:?}", rank.chooser.counts), ledger.from_rank_0()));
+            known.push((format!("{:?}", rank.chooser.counts), ledger.words_for_others()));
         }
         assert!(known.windows(2).all(|two| two[0] == two[1]), "invariant 2: {known:?}");
     }
@@ -463,6 +467,15 @@ fn multicast_that_does_not_work_is_tried_again_later_and_later() {
         tries.extend((job.world.tries > tries.len()).then_some(call));
     }
     assert_eq!(tries, [1, 17, 49, 113]);
+}
+
+#[test]
+fn multicast_that_dies_is_left_at_the_next_look() {
+    let mut job = Job::new(World { looks: 3, ..one_rule("multicast-pull") }, 2, None, &[(false, false)]);
+    let is_left: Vec<bool> =
+        (0..14).map(|_| job.call(waited(BROADCAST, 5000)) == Some(Outcome::Left)).collect();
+    // Four calls to a look.
+    assert_eq!(is_left.iter().position(|is_left| *is_left), Some(12), "{is_left:?}");
 }
 
 /// Programs keep thousands of communicators that are never served.

@@ -16,8 +16,8 @@ pub struct Ledger(Trials);
 
 impl Ledger {
     /// Rank 0's words for a communicator that begins.
-    pub fn from_rank_0(&self) -> [u64; TOLD] {
-        self.0.from_rank_0()
+    pub fn words_for_others(&self) -> [u64; TOLD] {
+        self.0.words_for_others()
     }
 
     /// Begins the trials of such a communicator, with rank 0's words.
