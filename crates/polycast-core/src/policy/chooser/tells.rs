@@ -1,0 +1,96 @@
+//! What a chooser tells without deciding: which calls the door may leave by itself, and what serves a call as far as that is known.
+
+use std::ops::RangeInclusive;
+
+use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
+use super::alike::Alike;
+use super::compared::is_comparable;
+use super::{Chooser, Learning, State};
+use crate::units::Bytes;
+
+/// Calls that the door may leave to the MPI and count itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedCalls {
+    /// The operation; nothing is combined in it.
+    pub collective: Collective,
+    /// The sizes in bytes.
+    pub bytes: RangeInclusive<u64>,
+    /// The most calls.
+    pub calls: u64,
+}
+
+impl Chooser {
+    /// The sizes of calls, by collective, that the door leaves to the MPI by itself and nobody
+    /// counts.
+    pub fn passing(&self) -> [ToStock; Collective::ALL.len()] {
+        Collective::ALL.map(|collective| match self.passes && !self.is_read {
+            true => self.policy.to_stock(collective),
+            false => ToStock::NOTHING,
+        })
+    }
+
+    /// The calls that the door may leave by itself now, if it counts them for [`Chooser::passed`].
+    #[inline]
+    pub fn passing_if_counted(&self) -> Option<CountedCalls> {
+        let State::Served(served) = &self.state else { return None };
+        let Alike { collective, ref bytes, chosen, left, .. } = served.alike;
+        if left == 0 || chosen.is_some() || collective.combines() {
+            return None;
+        }
+        let longest = self.longest.as_ref().map_or(u64::MAX, |longest| longest.of(collective));
+        // What is longer nobody counts.
+        let bytes = *bytes.start()..=*bytes.end().min(&longest);
+        Some(CountedCalls { collective, bytes, calls: left })
+    }
+
+    /// Counts calls that the door has left by itself, of those that
+    /// [`Chooser::passing_if_counted`] has named.
+    #[inline]
+    pub fn passed(&mut self, calls: u64) {
+        if let State::Served(served) = &mut self.state {
+            served.alike.pass(calls);
+        }
+    }
+
+    /// The way that would serve the next call of a collective with so many bytes, as known without
+    /// trying, and true if ways are being compared for such calls. `passed`: calls that the door has
+    /// left by itself since it was asked last.
+    pub fn expected(&self, collective: Collective, bytes: Bytes, passed: u64) -> (Choice, bool) {
+        let call = Call { collective, bytes };
+        let (prior, epoch) = self.prior(&call, passed);
+        match &self.state {
+            State::Served(served) => {
+                let capabilities = served.tried.capabilities;
+                served.compared.expected(&self.policy, &call, prior, capabilities, epoch)
+            }
+            _ => {
+                let Learning { tries, tunes } = self.learning;
+                let are_tuned =
+                    tunes && prior.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
+                (prior.choice, are_tuned || (tries && is_comparable(prior)))
+            }
+        }
+    }
+
+    /// The rules' decision about the next call of a collective with so many bytes.
+    pub fn by_rules(&self, call: &Call) -> Decision {
+        self.prior(call, 0).0
+    }
+
+    fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
+        let mut counts = self.counts.clone();
+        if let State::Served(served) = &self.state {
+            counts.add(served.alike.collective, served.alike.made + passed);
+        }
+        let epoch = counts.peek(&self.policy, call.collective);
+        (*self.policy.choose(call, self.capabilities(), epoch), epoch)
+    }
+
+    /// True if a call that is left would be served if the ranks had a number.
+    pub fn is_refused(&self, call: &Call) -> bool {
+        let (State::Refused, epoch) = (&self.state, self.counts.peek(&self.policy, call.collective)) else {
+            return false;
+        };
+        self.policy.choose(call, Capabilities::ALL, epoch).choice != Choice::Stock
+    }
+}
