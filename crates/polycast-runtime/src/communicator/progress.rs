@@ -7,15 +7,17 @@ use std::time::Duration;
 use polycast_core::collective;
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::policy::{self, Choice};
+use polycast_core::policy::chooser::Chosen;
+use polycast_core::policy::{self, Capabilities, Choice};
 
-use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
-use crate::communicator::Communicator;
+use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
+use crate::communicator::serving::Serving;
 use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
 use crate::mismatch;
 use crate::multicast::visit_groups;
 use crate::operation::{Call, CellCall};
+use crate::report::Log;
 
 /// Longest time for which MPI is not asked while datagrams keep coming: its messages may be what
 /// all wait for.
@@ -35,29 +37,40 @@ const TURNS_PER_REST: u32 = 4;
 const TURNS_AFTER_SLEEP: u32 = 64;
 const TURNS_AFTER_SLEEP_FOR_MESSAGES: u32 = 8;
 
-impl Communicator {
+/// The end of a call.
+pub(super) struct Over {
+    pub outcome: Result<(), Failure>,
+    /// True if the program does not wait for the call: its duration says nothing.
+    pub is_ahead: bool,
+}
+
+impl Serving {
     /// Starts a call as it was chosen, and waits for its end.
     ///
     /// # Errors
-    /// As for [`Communicator::start`], and what goes wrong later.
+    /// As for [`Serving::start`], and what goes wrong later.
     ///
     /// # Safety
     /// As for [`Operations::start`](crate::operation::Operations::start), until this returns.
     pub unsafe fn run(
         &mut self,
         chosen: Chosen,
+        capabilities: Capabilities,
         of: collective::Call,
         buffers: Buffers,
-    ) -> Result<(), Failure> {
+        log: &mut Log,
+    ) -> Over {
         let is_alone = self.broken.is_none() && !self.operations.are_running();
         match chosen.choice {
             Choice::Algorithm(algorithm) if is_alone && algorithm.is_through_cells() => {
-                self.run_through_cells(algorithm, of, &buffers)
+                self.run_through_cells(algorithm, of, &buffers, log)
             }
             _ => {
                 // SAFETY: handed on from the caller.
-                let key = unsafe { self.start(chosen, of, buffers) }?;
-                self.wait(key)
+                match unsafe { self.start(chosen, capabilities, log.number(), of, buffers) } {
+                    Ok(key) => self.wait(key, log),
+                    Err(failure) => Over { outcome: Err(failure), is_ahead: true },
+                }
             }
         }
     }
@@ -69,8 +82,9 @@ impl Communicator {
         algorithm: Algorithm,
         of: collective::Call,
         buffers: &Buffers,
-    ) -> Result<(), Failure> {
-        let begun = self.log.is_wanted().then(machine::now);
+        log: &mut Log,
+    ) -> Over {
+        let begun = log.is_wanted().then(machine::now);
         self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
         let run = AssertUnwindSafe(|| {
@@ -80,7 +94,7 @@ impl Communicator {
             }
             .ok_or(Failure::Internal)?;
             call.begin_operation(operation, &mut self.shared)?;
-            let outcome = self.wait_for_cells(&mut call, buffers);
+            let outcome = self.wait_for_cells(&mut call, buffers, log);
             self.cell_calls[of.collective as usize] = Some(call);
             outcome
         });
@@ -93,12 +107,11 @@ impl Communicator {
                 memory.cells().end(operation as u32);
             }
         }
-        self.comparison.ended(outcome);
         if let Some(begun) = begun {
-            let traced = self.log.number();
-            self.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
+            let traced = log.number();
+            log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
         }
-        outcome
+        Over { outcome, is_ahead: false }
     }
 
     fn say_sizes(&mut self, of: &policy::Call, outcome: Result<(), Failure>) {
@@ -107,7 +120,12 @@ impl Communicator {
         }
     }
 
-    fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
+    fn wait_for_cells(
+        &mut self,
+        call: &mut CellCall,
+        buffers: &Buffers,
+        log: &mut Log,
+    ) -> Result<(), Failure> {
         let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
         loop {
             self.shared.activity = Activity::Nothing;
@@ -121,7 +139,7 @@ impl Communicator {
                 }
             }
             if self.shared.activity != Activity::Nothing {
-                self.log.goes_on();
+                log.goes_on();
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
@@ -131,7 +149,7 @@ impl Communicator {
                 self.let_mpi_work()?;
             } else {
                 rests += 1;
-                self.log.rests();
+                log.rests();
                 match &mut self.shared.memory {
                     Some(memory) => {
                         let cells = memory.cells();
@@ -164,11 +182,13 @@ impl Communicator {
     /// Nothing was started, and none will be: an earlier failure was not an operation's own.
     ///
     /// # Safety
-    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Communicator::test`] or [`Communicator::wait`] says that
+    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Serving::test`] or [`Serving::wait`] says that
     /// the operation has ended.
     pub unsafe fn start(
         &mut self,
         chosen: Chosen,
+        capabilities: Capabilities,
+        traced: u32,
         of: collective::Call,
         buffers: Buffers,
     ) -> Result<OperationKey, Failure> {
@@ -176,9 +196,8 @@ impl Communicator {
             return Err(failure);
         }
         visit_groups();
-        let (capabilities, (tag, number)) = (self.capabilities, self.tags.next());
+        let (tag, number) = self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
-        let traced = self.log.number();
         let call = Call { chosen, capabilities, of, buffers, tag, number, operation, traced };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
@@ -186,25 +205,25 @@ impl Communicator {
 
     /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
     /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
-    pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+    pub fn test(&mut self, key: OperationKey, log: &mut Log) -> Option<Over> {
         self.turn(true);
-        self.ended(key)
+        self.ended(key, log)
     }
 
     /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
-    pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
-        self.wait_for(|communicator| communicator.ended(key))
+    pub fn wait(&mut self, key: OperationKey, log: &mut Log) -> Over {
+        self.wait_for(log, |serving, log| serving.ended(key, log))
     }
 
     /// Waits for all operations, before ranks agree on something by the program's communicator: a
     /// rank in such a call lets no operation go on.
-    pub fn finish_all(&mut self) {
+    pub fn finish_all(&mut self, log: &mut Log) {
         if self.operations.are_running() {
-            self.wait_for(|communicator| (!communicator.operations.are_running()).then_some(()));
+            self.wait_for(log, |serving, _| (!serving.operations.are_running()).then_some(()));
         }
     }
 
-    fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
+    fn wait_for<R>(&mut self, log: &mut Log, over: impl Fn(&mut Serving, &mut Log) -> Option<R>) -> R {
         let (mut polls_due, mut turns_due) = (0u32, 0u32);
         // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
         let mut datagrams_since = None;
@@ -223,7 +242,7 @@ impl Communicator {
                 _ => datagrams_since = None,
             }
             if activity != Activity::Nothing {
-                self.log.goes_on();
+                log.goes_on();
             }
             match activity {
                 Activity::Messages => {
@@ -233,7 +252,7 @@ impl Communicator {
                 Activity::Datagrams => self.idle.progress_elsewhere(),
                 Activity::Nothing => {}
             }
-            if let Some(outcome) = over(self) {
+            if let Some(outcome) = over(self, log) {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
@@ -243,7 +262,7 @@ impl Communicator {
                     machine::give_way();
                     continue;
                 }
-                self.log.rests();
+                log.rests();
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
                 let has_slept = self.idle.has_slept();
@@ -255,7 +274,7 @@ impl Communicator {
     /// Rests, since nothing can go on before something comes. True if there is reason to ask MPI
     /// afterwards.
     fn rest(&mut self, asks_always: bool) -> bool {
-        let Communicator { operations, shared, idle, .. } = self;
+        let Serving { operations, shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
         if !asks_always
             && let Some(driver) =
@@ -281,7 +300,7 @@ impl Communicator {
 
     /// Asks all operations for progress, and returns the activity that they found.
     fn turn(&mut self, asks_mpi: bool) -> Activity {
-        let Communicator { operations, shared, .. } = self;
+        let Serving { operations, shared, .. } = self;
         let turn = AssertUnwindSafe(|| operations.progress(shared, asks_mpi));
         let failure = match catch_unwind(turn) {
             Ok(Ok(())) => return self.shared.activity,
@@ -293,17 +312,13 @@ impl Communicator {
         Activity::Messages
     }
 
-    fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+    fn ended(&mut self, key: OperationKey, log: &mut Log) -> Option<Over> {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
         self.say_sizes(&ended.of, ended.outcome);
-        match ended.is_ahead {
-            true => self.comparison.noted(ended.outcome),
-            false => self.comparison.ended(ended.outcome),
-        }
         let heard = self.shared.driver.as_mut().filter(|_| ended.choice.is_by_multicast());
-        self.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
-        self.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
-        Some(ended.outcome)
+        log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
+        log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
+        Some(Over { outcome: ended.outcome, is_ahead: ended.is_ahead })
     }
 }

@@ -133,9 +133,8 @@ impl Compared {
     }
 
     /// Takes what was found about such calls by measuring.
-    pub fn measured(&mut self, call: &Call, there: Capabilities, found: Option<Recalled>) {
+    pub fn measured(&mut self, of: Sameness, found: Option<Recalled>) {
         let (Some(measured), Some(trials)) = (&mut self.measured, &mut self.trials) else { return };
-        let of = Sameness::tuned(call.collective, call.bytes.0, there);
         match found.filter(|found| found.of == of) {
             Some(found) => {
                 trials.remember(&found);

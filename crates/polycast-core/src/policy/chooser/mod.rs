@@ -276,7 +276,7 @@ impl Chooser {
     }
 
     /// Takes what the ranks have learned. Returns what a trial has found, if one is over.
-    pub fn heard(&mut self, request: &Request, answer: Answer) -> Option<Found> {
+    pub fn heard(&mut self, answer: Answer) -> Option<Found> {
         if let Answer::Opened(opened) = answer {
             self.opened(opened);
             return None;
@@ -289,9 +289,7 @@ impl Chooser {
             Answer::Memory(has_memory) => served.tried.tried_memory(has_memory),
             Answer::Sums(sums) => return served.compared.judge(&self.policy, &sums),
             Answer::Heard { trials, measured } => served.compared.heard(trials, measured),
-            Answer::Measured(found) => {
-                served.compared.measured(&request.call, served.tried.capabilities, found);
-            }
+            Answer::Measured { of, found } => served.compared.measured(of, found),
         }
         None
     }
@@ -314,11 +312,6 @@ impl Chooser {
         (self.is_broken, self.under_way) = (true, None);
         // The others may know another network.
         self.passes &= self.is_served();
-    }
-
-    /// Notes that an operation has failed: others may serve the next call.
-    pub fn failed_call(&mut self) {
-        self.add_up();
     }
 
     /// Notes that ranks have called with different sizes: they may have made different calls, so
@@ -357,13 +350,16 @@ impl Chooser {
     pub fn provides(&mut self, needs: Capabilities) -> Result<bool, Exchange> {
         match &mut self.state {
             State::Served(served) => served.tried.provides(needs),
+            State::Unopened if needs != Capabilities::NONE => {
+                Err(Exchange::Open(Opening::of_any(&self.policy, false)))
+            }
             _ => Ok(needs == Capabilities::NONE),
         }
     }
 
-    /// Ends the calls alike, since another kind of call comes, and adds what was counted to all
-    /// counts.
-    fn add_up(&mut self) {
+    /// Ends the calls alike, since another kind of call comes, one has failed or there are no more,
+    /// and adds what was counted to all counts.
+    pub fn add_up(&mut self) {
         if let State::Served(served) = &mut self.state {
             served.add_up(&mut self.counts);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::trials::{Finding, Recalled, Sample, Trials};
+use super::super::trials::{Finding, Recalled, Sameness, Sample, Trials};
 use super::super::{By, Call, Capabilities, Choice, Epoch, Policy};
 
 /// A call that asks who serves it. All ranks describe it alike, but for who is its root.
@@ -209,8 +209,13 @@ pub enum Answer {
         /// same calls the first counts.
         measured: Vec<Recalled>,
     },
-    /// What was found by measuring; `None`: there was no time, or nothing to be found.
-    Measured(Option<Recalled>),
+    /// What was found by measuring.
+    Measured {
+        /// The calls.
+        of: Sameness,
+        /// The finding; `None`: there was no time, or nothing to be found.
+        found: Option<Recalled>,
+    },
 }
 
 /// What a trial has found.

@@ -80,7 +80,7 @@ impl World {
                     let times = vec![(way, 10), (Choice::Stock, 20)];
                     Recalled { of, times, arm: (bytes.0 % 2) as u8, until_calls: 256 }
                 });
-                Answer::Measured(found)
+                Answer::Measured { of, found }
             }
         }
     }
@@ -204,7 +204,7 @@ impl Job {
                     rank.chooser.fail();
                     rank.has_failed = true;
                 } else if !rank.has_failed {
-                    found.push(rank.chooser.heard(&on(rank), answer));
+                    found.push(rank.chooser.heard(answer));
                 }
             }
             assert!(found.windows(2).all(|two| two[0] == two[1]), "invariant 1: {found:?}");
