@@ -257,6 +257,9 @@ impl Communicator {
     #[cold]
     fn fail(&mut self, failure: Failure) -> Answer<Chosen> {
         self.broken = Some(failure);
+        if let Some(serving) = &mut self.serving {
+            serving.broken.get_or_insert(failure);
+        }
         self.chooser.fail();
         self.tell_door();
         Answer::UNKNOWN

@@ -108,7 +108,7 @@ impl Communicator {
         let of = Sameness::tuned(call.collective, call.bytes.0, self.chooser.capabilities());
         let known = ledgers::tuned_elsewhere(shape, self.chooser.policy(), &line).0.pop();
         let found = known.filter(|found| found.of == of);
-        for Recalled { times, arm, .. } in &found {
+        if let Some(Recalled { times, arm, .. }) = &found {
             tell(of, shape, times.clone(), *arm, By::Tuning);
         }
         Ok(Answer::Measured { of, found })
