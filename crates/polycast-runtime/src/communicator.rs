@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use polycast_core::collective::{self, Collective};
 use polycast_core::network::Network;
-use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Next, Request, When};
+use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Request, Waiting, WhoServes};
 use polycast_core::policy::trials::Sample;
 use polycast_core::policy::{Choice, CommunicatorShape, Policy, ToStock};
 use polycast_core::units::{Bytes, Rank};
@@ -190,7 +190,7 @@ impl Communicator {
     }
 
     fn decide(&mut self, request: &Request, root: Rank) -> Answer<Chosen> {
-        if request.when == When::Waited {
+        if request.when == Waiting::Waited {
             self.log.begin(&request.call, root);
         }
         let decided = catch_unwind(AssertUnwindSafe(|| self.learn_and_choose(request, root)));
@@ -202,7 +202,7 @@ impl Communicator {
     fn learn_and_choose(&mut self, request: &Request, root: Rank) -> Result<Answer<Chosen>, Failure> {
         loop {
             match self.chooser.next(request) {
-                Next::First(exchange) => {
+                WhoServes::First(exchange) => {
                     let answer = self.learn(exchange, request, root)?;
                     self.hear(answer);
                 }
@@ -216,25 +216,25 @@ impl Communicator {
 
     /// Notes what was decided. `is_new`: the log does not know the call yet.
     #[inline]
-    fn carry_out(&mut self, next: Next, request: &Request, root: Rank, is_new: bool) -> Answer<Chosen> {
-        let (call, is_waited) = (&request.call, request.when == When::Waited);
+    fn carry_out(&mut self, next: WhoServes, request: &Request, root: Rank, is_new: bool) -> Answer<Chosen> {
+        let (call, is_waited) = (&request.call, request.when == Waiting::Waited);
         let (sample, why) = match next {
-            Next::Leave { sample, why } | Next::Serve { sample, why, .. } => (sample, why),
-            Next::Broken | Next::First(_) => return Answer::UNKNOWN,
+            WhoServes::Leave { sample, why } | WhoServes::Serve { sample, why, .. } => (sample, why),
+            WhoServes::Broken | WhoServes::First(_) => return Answer::UNKNOWN,
         };
         if is_waited && !is_new {
             self.begin_timing(sample);
         }
         let Communicator { log, chooser, .. } = self;
         match (next, why) {
-            (Next::Serve { chosen, .. }, Some(why)) => {
+            (WhoServes::Serve { chosen, .. }, Some(why)) => {
                 if !is_waited {
                     log.begin(call, root);
                 }
                 log.chosen(call, chosen.choice, why);
                 Answer::Served(chosen)
             }
-            (Next::Serve { chosen, .. }, None) => Answer::Served(chosen),
+            (WhoServes::Serve { chosen, .. }, None) => Answer::Served(chosen),
             (_, Some(why)) if is_waited || is_new => {
                 if is_new {
                     log.begin(call, root);

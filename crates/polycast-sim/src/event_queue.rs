@@ -1,16 +1,18 @@
+//! Events in the order of virtual time.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Events in the order of their times. Of those at the same time the one that was scheduled first
 /// comes first, so that every run is the same.
 #[derive(Debug)]
-pub(crate) struct EventQueue<E> {
-    entries: BinaryHeap<Reverse<Entry<E>>>,
+pub struct EventQueue<E> {
+    entries: BinaryHeap<Reverse<ScheduledEvent<E>>>,
     scheduled: u64,
 }
 
 #[derive(Debug)]
-struct Entry<E> {
+struct ScheduledEvent<E> {
     at_ns: u64,
     from: u32,
     number: u64,
@@ -18,8 +20,9 @@ struct Entry<E> {
 }
 
 impl<E> EventQueue<E> {
+    /// A queue without events.
     pub fn new() -> Self {
-        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
+        EventQueue::default()
     }
 
     /// Forgets everything, and keeps the memory.
@@ -28,6 +31,7 @@ impl<E> EventQueue<E> {
         self.scheduled = 0;
     }
 
+    /// Schedules an event behind all others at the same time.
     pub fn schedule(&mut self, at_ns: u64, event: E) {
         self.schedule_from(0, at_ns, event);
     }
@@ -35,7 +39,7 @@ impl<E> EventQueue<E> {
     /// Schedules an event with a place among those at the same time: the one with the lowest `from`
     /// comes first, in whatever order they were scheduled.
     pub fn schedule_from(&mut self, from: u32, at_ns: u64, event: E) {
-        self.entries.push(Reverse(Entry { at_ns, from, number: self.scheduled, event }));
+        self.entries.push(Reverse(ScheduledEvent { at_ns, from, number: self.scheduled, event }));
         self.scheduled += 1;
     }
 
@@ -43,28 +47,38 @@ impl<E> EventQueue<E> {
     pub fn soonest(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse(entry)| entry.at_ns)
     }
+}
 
-    /// Takes the next event, with its time.
-    pub fn next(&mut self) -> Option<(u64, E)> {
+/// Takes the next event, with its time.
+impl<E> Iterator for EventQueue<E> {
+    type Item = (u64, E);
+
+    fn next(&mut self) -> Option<(u64, E)> {
         self.entries.pop().map(|Reverse(entry)| (entry.at_ns, entry.event))
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
+    }
+}
+
+impl<E> PartialEq for ScheduledEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for ScheduledEvent<E> {}
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for ScheduledEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> Ord for Entry<E> {
+impl<E> Ord for ScheduledEvent<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at_ns, self.from, self.number).cmp(&(other.at_ns, other.from, other.number))
     }

@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use super::parameter::{Domain, NONE, Need, Parameter};
 use super::shares::Shares;
-use super::{Algorithm, Entry};
+use super::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective};
 use crate::schedule::Slice;
 use crate::units::Rank;
@@ -52,7 +52,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
     lanes::schedule,
 )
 .with(&[SHARES])
-.in_segments()];
+.in_segments()
+.raced(&[Raced::PLAIN])];
 
 /// Bytes of a buffer that go into this rank's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub struct Put {
 
 /// The place from which bytes are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum CellSource {
     /// Bytes of this rank's own buffer.
     Own(Slice),
     /// Bytes of a cell, which may be this rank's own.
@@ -81,7 +82,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Take {
     /// The place from which the bytes are taken.
-    pub from: Source,
+    pub from: CellSource,
     /// The place where the bytes go.
     pub to: Slice,
     /// True if the bytes become the left operand of what is there, instead of replacing it.
@@ -110,7 +111,7 @@ pub struct Rounds {
 
 /// The step of a reduction that a round does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ReductionStep {
     /// Contributions are put into cells, and combined.
     Combine,
     /// Shares that were combined are put into cells, and taken by those who want them.
@@ -177,10 +178,13 @@ impl Rounds {
 
     /// Returns the chunk that a round is about, and the step that the round does.
     #[inline]
-    fn step(&self, round: u64) -> (u64, Step) {
+    fn step(&self, round: u64) -> (u64, ReductionStep) {
         match self.in_shares {
-            true => (round / 2, if round.is_multiple_of(2) { Step::Combine } else { Step::Tell }),
-            false => (round, Step::Combine),
+            true => (
+                round / 2,
+                if round.is_multiple_of(2) { ReductionStep::Combine } else { ReductionStep::Tell },
+            ),
+            false => (round, ReductionStep::Combine),
         }
     }
 
@@ -245,7 +249,7 @@ impl Rounds {
             Broadcast | Scatter => self.is_root(),
             Gather => !self.is_root(),
             Barrier | Allgather | Alltoall | Allreduce => true,
-            Reduce if self.step(round).1 == Step::Tell => !self.is_root(),
+            Reduce if self.step(round).1 == ReductionStep::Tell => !self.is_root(),
             // It takes what is in place from its own cell.
             Reduce => self.in_shares || !self.is_root() || self.is_in_place(),
         }
@@ -276,7 +280,7 @@ impl Rounds {
             Collective::Allgather if this.is_in_place() => {
                 Put { at: 0, from: Slice::output(this.of_block(this.rank, chunk.clone())) }
             }
-            _ if step == Step::Tell => Put { at: 0, from: this.result(index) },
+            _ if step == ReductionStep::Tell => Put { at: 0, from: this.result(index) },
             _ => Put { at: 0, from: this.own(chunk.clone()) },
         })
     }
@@ -303,10 +307,10 @@ impl Rounds {
             Barrier => self.call.ranks - 1,
             Gather | Reduce if is_root => self.call.ranks,
             Gather => 0,
-            Reduce if !self.in_shares || step == Step::Tell => 0,
+            Reduce if !self.in_shares || step == ReductionStep::Tell => 0,
             Allgather | Alltoall | Allreduce | Reduce => self.call.ranks,
         };
-        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == Step::Combine;
+        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
         let last = Rank(self.call.ranks - 1);
         let falling = (0..self.call.ranks).rev().map(Rank);
         let (falling, around) = (falling.take(if falls { number as usize } else { 0 }), self.around());
@@ -325,8 +329,8 @@ impl Rounds {
         let is_own = from == self.rank;
         let is_there = is_own && is_first && self.is_in_place();
         let source = match is_own && !self.is_in_place() {
-            true => Source::Own(self.own(share.clone())),
-            false => Source::Cell { writer: from, at: share.start - start },
+            true => CellSource::Own(self.own(share.clone())),
+            false => CellSource::Cell { writer: from, at: share.start - start },
         };
         let take = || Take { from: source, to: self.result(chunk), combines: !is_first };
         (!share.is_empty() && !is_there).then(take)
@@ -350,11 +354,11 @@ impl Rounds {
         };
         let to = Slice::output(to);
         let source = match collective {
-            _ if from != me => Source::Cell { writer: from, at },
+            _ if from != me => CellSource::Cell { writer: from, at },
             Reduce | Allreduce => return None,
             _ if self.is_in_place() => return None,
-            Scatter | Alltoall => Source::Own(Slice::input(self.of_block(me, chunk))),
-            _ => Source::Own(Slice::input(chunk)),
+            Scatter | Alltoall => CellSource::Own(Slice::input(self.of_block(me, chunk))),
+            _ => CellSource::Own(Slice::input(chunk)),
         };
         (to.length() > 0 || collective == Barrier).then_some(Take { from: source, to, combines: false })
     }

@@ -8,7 +8,7 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use super::{Entry, Parameter};
+use super::{Entry, Parameter, Stages};
 use crate::schedule::RankOrder;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::Rank;
@@ -28,7 +28,7 @@ pub(super) enum Shape {
 
 /// A position's place in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TreePlace {
     /// The position at which the subtree above begins; `None` for the root.
     pub parent: Option<u32>,
     /// The positions of the subtree that begins here.
@@ -43,22 +43,26 @@ const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
 
 impl Shape {
     /// The place of `position` in the tree of so many positions.
-    pub fn place(self, position: u32, positions: u32) -> Place {
+    pub fn place(self, position: u32, positions: u32) -> TreePlace {
         match self {
             // The same, and found at once.
             Shape::Flat if position > 0 => {
-                Place { parent: Some(0), interval: position..position + 1, children: Vec::new() }
+                TreePlace { parent: Some(0), interval: position..position + 1, children: Vec::new() }
             }
             Shape::Chain => {
                 let interval = position..positions;
-                Place { parent: position.checked_sub(1), children: self.below(interval.clone()), interval }
+                TreePlace {
+                    parent: position.checked_sub(1),
+                    children: self.below(interval.clone()),
+                    interval,
+                }
             }
             _ => {
                 let (mut parent, mut interval) = (None, 0..positions);
                 loop {
                     let mut children = self.below(interval.clone());
                     let Some(next) = children.iter().position(|child| child.contains(&position)) else {
-                        return Place { parent, interval, children };
+                        return TreePlace { parent, interval, children };
                     };
                     parent = Some(interval.start);
                     interval = children.swap_remove(next);
@@ -132,7 +136,7 @@ impl Intervals {
     }
 
     /// The place of a rank.
-    pub fn place(&self, rank: Rank) -> Place {
+    pub fn place(&self, rank: Rank) -> TreePlace {
         match self {
             Intervals::ByRank { shape, top, ranks } => shape.place(rank.relative_to(*top, *ranks), *ranks),
             Intervals::Planned { order, ends, parents } => {
@@ -140,7 +144,7 @@ impl Intervals {
                 let at = position as usize;
                 let interval = position..ends[at];
                 let parent = (position > 0).then_some(parents[at]);
-                Place { parent, children: self.below(interval.clone()), interval }
+                TreePlace { parent, children: self.below(interval.clone()), interval }
             }
         }
     }
@@ -187,8 +191,8 @@ pub(super) type Told = (&'static str, &'static str, &'static str);
 
 /// An entry for each shape, all in segments, by a builder that takes the shape.
 macro_rules! by_shape {
-    ($collective:expr, $schedule:path, [$($told:expr),* $(,)?]) => {
-        $crate::algorithm::intervals::entries($collective, [$($told),*], [
+    ($collective:expr, $schedule:path, [$($told:expr),* $(,)?], $stages_of_binomial:expr) => {
+        $crate::algorithm::intervals::entries($collective, [$($told),*], $stages_of_binomial, [
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Flat, algorithm, call, rank),
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Chain, algorithm, call, rank),
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Binary, algorithm, call, rank),
@@ -205,17 +209,23 @@ pub(super) use by_shape;
 /// The binomial tree.
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
-/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial.
+/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial; the binomial
+/// one with the formula that papers have for it.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],
+    stages_of_binomial: Option<fn(u32) -> Option<Stages>>,
     [by_flat, by_chain, by_binary, by_binomial, by_k_nomial]: [super::Builder; 5],
 ) -> [Entry; 5] {
+    let in_binomial = Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments();
     [
         Entry::any(collective, flat.0, flat.1, flat.2, by_flat).in_segments(),
         Entry::any(collective, chain.0, chain.1, chain.2, by_chain).in_segments(),
         Entry::any(collective, binary.0, binary.1, binary.2, by_binary).in_segments(),
-        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments(),
+        match stages_of_binomial {
+            Some(stages) => in_binomial.in_stages(stages),
+            None => in_binomial,
+        },
         Entry {
             same_as: Some((2, "binomial")),
             ..Entry::any(collective, k_nomial.0, k_nomial.1, k_nomial.2, by_k_nomial)

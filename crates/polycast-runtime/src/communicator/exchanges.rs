@@ -1,7 +1,7 @@
 //! What the ranks learn together for a communicator that has a number: multicast, memory, and what they have timed.
 
 use polycast_core::policy::Capabilities;
-use polycast_core::policy::chooser::{Again, Answer, Exchange, Found, Request};
+use polycast_core::policy::chooser::{Again, Answer, RankExchange, Request, TrialOutcome};
 use polycast_core::policy::trials::{SUMS, TOLD};
 use polycast_core::units::Rank;
 
@@ -17,11 +17,11 @@ impl Communicator {
     /// Carries an exchange out. Collective.
     pub(super) fn learn(
         &mut self,
-        exchange: Exchange,
+        exchange: RankExchange,
         request: &Request,
         root: Rank,
     ) -> Result<Answer, Failure> {
-        if let Exchange::Open(opening) = exchange {
+        if let RankExchange::Open(opening) = exchange {
             return Ok(self.open(&opening)?);
         }
         let Communicator { serving: Some(serving), log, chooser, door, .. } = self else {
@@ -29,24 +29,24 @@ impl Communicator {
         };
         serving.finish_all(log);
         Ok(match exchange {
-            Exchange::Open(_) => return Err(Failure::Internal),
-            Exchange::Multicast => serving.try_multicast()?,
-            Exchange::Look => Answer::Look { has_died: serving.leave_dead_multicast() },
-            Exchange::Memory => Answer::Memory(serving.try_memory()?),
-            Exchange::Sum => {
+            RankExchange::Open(_) => return Err(Failure::Internal),
+            RankExchange::Multicast => serving.try_multicast()?,
+            RankExchange::Look => Answer::Look { has_died: serving.leave_dead_multicast() },
+            RankExchange::Memory => Answer::Memory(serving.try_memory()?),
+            RankExchange::Sum => {
                 let mut times = Box::<[u64; SUMS]>::new(chooser.times());
                 door.sum(&mut *times)?;
                 Answer::Sums(times)
             }
-            Exchange::Hear => self.hear_rank_0()?,
-            Exchange::Measure => self.measure(request, root)?,
+            RankExchange::Hear => self.hear_rank_0()?,
+            RankExchange::Measure => self.measure(request, root)?,
         })
     }
 
     /// Tells the chooser what was learned, and the report and later communicators what trials have
     /// found by it.
     pub(super) fn hear(&mut self, answer: Answer) {
-        let Some(Found { finding, ways }) = self.chooser.heard(answer) else { return };
+        let Some(TrialOutcome { finding, ways }) = self.chooser.heard(answer) else { return };
         let Some(shape) = self.serving.as_ref().map(|serving| serving.layout.shape) else { return };
         let policy = self.chooser.policy().clone();
         self.chooser.trials_mut().into_iter().for_each(|trials| ledgers::learn(shape, &policy, trials));

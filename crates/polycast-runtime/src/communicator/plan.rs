@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::collective::{self, Collective};
 use polycast_core::policy;
-use polycast_core::policy::chooser::{Chosen, Request, When};
+use polycast_core::policy::chooser::{Chosen, Request, Waiting};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{CollectiveCall, Reduction};
@@ -96,7 +96,7 @@ impl Plan {
     pub unsafe fn choose(
         communicator: *mut Communicator,
         call: &CollectiveCall,
-        when: When,
+        when: Waiting,
     ) -> Answer<Box<Plan>> {
         let CollectiveCall { collective, root, bytes, reduction } = *call;
         let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::ToStock };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
-use polycast_core::policy::chooser::{Chosen, Request, When};
+use polycast_core::policy::chooser::{Chosen, Request, Waiting};
 use polycast_core::policy::{self, Choice, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
@@ -158,7 +158,7 @@ impl Member {
             may_be_compared: false,
             is_ordered: false,
             is_own: false,
-            when: When::Waited,
+            when: Waiting::Waited,
         };
         for called in calls {
             match communicator.provides(Choice::Algorithm(called.algorithm).needs(), &request) {

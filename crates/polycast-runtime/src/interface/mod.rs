@@ -13,7 +13,7 @@ use crate::floating_point::apart;
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::{communicator, idle, left, report, settings, trace};
-use polycast_core::policy::chooser::When;
+use polycast_core::policy::chooser::Waiting;
 use polycast_core::policy::{Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn polycast_plan(
 ) -> c_int {
     // Not guarded: it stops panics itself.
     // SAFETY: the caller's promise.
-    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call, When::Waited) }) {
+    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call, Waiting::Waited) }) {
         Answer::ToStock => (LEFT_TO_STOCK, std::ptr::null_mut()),
         Answer::ToStockAndTimed => (LEFT_AND_TIMED, std::ptr::null_mut()),
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn polycast_plan_ahead(
     may_wait: c_int,
     plan: *mut *mut Plan,
 ) -> c_int {
-    let when = if may_wait != 0 { When::Prepared } else { When::Ahead };
+    let when = if may_wait != 0 { Waiting::Prepared } else { Waiting::Ahead };
     // SAFETY: the caller's promise.
     let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call, when) }) {
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
         if world_rank == 0 {
             // No communicator of all ranks may have been attached.
             settings::warn_of_problems();
-            summary.publish();
+            report::publish(&summary);
         }
     });
 }

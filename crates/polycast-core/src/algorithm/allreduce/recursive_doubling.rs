@@ -12,7 +12,8 @@
 //! and the result is the same on all ranks. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
 //! al. 2005, §3.5).
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::doublings;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -23,7 +24,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "pairs at doubling distances exchange and combine what they have",
     "Thakur et al. 2005, §3.5",
     schedule,
-)];
+)
+.in_stages(|ranks| ranks.is_power_of_two().then(|| { let rounds = doublings(ranks); Stages { rounds, carried: rounds, combined: rounds } }))];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

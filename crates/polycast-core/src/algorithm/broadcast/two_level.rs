@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::parameter::{NONE, Parameter};
 use crate::algorithm::two_level::{self, within::Within};
-use crate::algorithm::{Domain, Entry, Need};
+use crate::algorithm::{Domain, Entry, Need, Raced};
 use crate::collective::Collective;
 use crate::schedule::{
     Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Posting, Schedule, Slice, Step, Stream,
@@ -32,7 +32,10 @@ pub(crate) const TREES: [(&str, Tree); 4] = [
 ];
 
 /// The broadcast that may go on between nodes in place of a tree.
-pub(in crate::algorithm) const SCATTER_RING: &str = "scatter-ring";
+pub(crate) const SCATTER_RING: &str = "scatter-ring";
+
+/// The ways between nodes that carry most, which are compared where the caller names none.
+pub(crate) const CARRYING_MOST: [&str; 4] = [TREES[2].0, TREES[1].0, TREES[0].0, SCATTER_RING];
 
 const BETWEEN: Parameter = Parameter {
     name: "between",
@@ -67,7 +70,15 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
     |algorithm, call, nodes, rank| TwoLevel::of(algorithm).schedule(*call, nodes, rank),
 )
 .with(&[BETWEEN, BUFFER, OVERLAP, Within::PARAMETER])
-.in_segments()];
+.in_segments()
+.raced(&[
+    Raced::PLAIN,
+    two_level::CHAIN,
+    two_level::BINARY,
+    two_level::FLAT,
+    Raced::between_nodes("between=scatter-ring"),
+    two_level::BY_MESSAGES,
+])];
 
 /// The algorithm for callers that choose its parameters themselves: through shared memory.
 pub const ON_NODE: Algorithm = Algorithm::plain(&ENTRIES[0]);
@@ -142,7 +153,7 @@ impl TwoLevel {
     }
 
     /// The lanes where they go down a tree of nodes, by multicast, or nowhere.
-    fn plan(&self, call: Call, nodes: &Nodes, rank: Rank) -> Plan {
+    fn plan(&self, call: Call, nodes: &Nodes, rank: Rank) -> LanesPlan {
         let Call { root, bytes, .. } = call;
         let is_on_root_node = nodes.mine() == nodes.of(root);
         let leader = nodes.leaders()[nodes.of(root) as usize];
@@ -153,7 +164,7 @@ impl TwoLevel {
             Between::Multicast => (leader, self.overlap),
             Between::Tree(_) | Between::ScatterRing => (root, self.overlap),
         };
-        let mut plan = Plan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
+        let mut plan = LanesPlan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
         if bytes.0 == 0 {
             return plan;
         }
@@ -174,7 +185,7 @@ impl TwoLevel {
     }
 
     /// The lanes of the rank that stands for its node.
-    fn between_nodes(&self, plan: &mut Plan, call: Call, nodes: &Nodes, from_node: Rank) {
+    fn between_nodes(&self, plan: &mut LanesPlan, call: Call, nodes: &Nodes, from_node: Rank) {
         let root_node = nodes.of(call.root);
         let stands_for =
             |node: u32| if node == root_node { from_node } else { nodes.leaders()[node as usize] };
@@ -281,13 +292,13 @@ enum Unit {
 
 /// Lanes of segments and pieces. Where a rank receives, that is its first lane, and all others wait for it.
 #[derive(Debug)]
-struct Plan {
+struct LanesPlan {
     cut: Cut,
     lanes: Vec<Lane>,
     units: Vec<Unit>,
 }
 
-impl Plan {
+impl LanesPlan {
     fn lane(&mut self, kind: Kind, unit: Unit) {
         let steps = if unit == Unit::Segment { self.cut.segments() } else { self.cut.pieces() };
         self.lanes.push(Lane::new(kind, steps));
@@ -308,7 +319,7 @@ impl Plan {
     }
 }
 
-impl Schedule for Plan {
+impl Schedule for LanesPlan {
     fn lanes(&self) -> &[Lane] {
         &self.lanes
     }

@@ -66,8 +66,8 @@ fn whoever_changes_a_step_is_found_out() {
 fn taken_from(rounds: &Rounds, round: u64) -> Vec<String> {
     let told = |take: Take| {
         let from = match take.from {
-            Source::Own(slice) => format!("own {:?}", slice.bytes),
-            Source::Cell { writer, at } => format!("{writer}+{at}"),
+            CellSource::Own(slice) => format!("own {:?}", slice.bytes),
+            CellSource::Cell { writer, at } => format!("{writer}+{at}"),
         };
         format!("{from}{}{:?}", if take.combines { " with " } else { " to " }, take.to.bytes)
     };

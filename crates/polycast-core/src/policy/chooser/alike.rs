@@ -19,7 +19,7 @@ use super::words::{Chosen, Request};
 
 /// The calls to come that are like the last one.
 #[derive(Clone, Debug)]
-pub(super) struct Alike {
+pub(super) struct CallsAlike {
     pub collective: Collective,
     pub bytes: RangeInclusive<u64>,
     pub may_be_compared: bool,
@@ -34,8 +34,8 @@ pub(super) struct Alike {
     pub made: u64,
 }
 
-impl Alike {
-    pub const NONE: Alike = Alike {
+impl CallsAlike {
+    pub const NONE: CallsAlike = CallsAlike {
         collective: Collective::Broadcast,
         bytes: 0..=0,
         may_be_compared: false,

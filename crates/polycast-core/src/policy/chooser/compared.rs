@@ -11,7 +11,7 @@ use std::ops::Deref;
 
 use super::super::trials::{Arm, MAX_ARMS, Recalled, SUMS, Sameness, Sample, Sums, Trials, Turn};
 use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
-use super::words::{Found, Request, Why};
+use super::words::{Request, TrialOutcome, Why};
 
 /// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
 const EAGER_DIGITS: u8 = 16;
@@ -23,14 +23,14 @@ pub(super) struct Compared {
     /// True if calls of the program are compared.
     tries: bool,
     /// Findings of measurements apart from the program's calls, if there are to be any.
-    measured: Option<Measured>,
+    measured: Option<MeasuredWays>,
     /// Trials; `None` until rank 0 was asked what the job knows.
     pub trials: Option<Trials>,
 }
 
 /// Findings from measurements apart from the program's calls.
 #[derive(Clone, Debug, Default)]
-struct Measured {
+struct MeasuredWays {
     found: Vec<Recalled>,
     /// Calls for which there was no time, or nothing to be found.
     left_alone: Vec<Sameness>,
@@ -38,7 +38,7 @@ struct Measured {
 
 /// Who serves a call, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct Judgement {
     pub choice: Choice,
     pub why: Why,
     pub sample: Option<Sample>,
@@ -68,7 +68,7 @@ struct Candidates {
 impl Compared {
     /// `tries`: the program's calls are compared; `tunes`: ways are measured apart.
     pub fn new(ranks: u32, tries: bool, tunes: bool) -> Compared {
-        Compared { ranks, tries, measured: tunes.then(Measured::default), trials: None }
+        Compared { ranks, tries, measured: tunes.then(MeasuredWays::default), trials: None }
     }
 
     /// True if ranks are to judge first.
@@ -83,7 +83,7 @@ impl Compared {
     }
 
     /// Draws the conclusion from the sums.
-    pub fn judge(&mut self, policy: &Policy, sums: &Sums) -> Option<Found> {
+    pub fn judge(&mut self, policy: &Policy, sums: &Sums) -> Option<TrialOutcome> {
         let trials = self.trials.as_mut()?;
         let (of, _) = trials.due()?;
         let finding = trials.judge(sums, timed_ranks(of, self.ranks))?;
@@ -95,7 +95,7 @@ impl Compared {
             None if of.is_tuned() => Vec::new(),
             None => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
         };
-        Some(Found { finding, ways })
+        Some(TrialOutcome { finding, ways })
     }
 
     /// True if rank 0 is to be heard before a call for which `prior` was decided.
@@ -178,19 +178,19 @@ impl Compared {
         prior: Decision,
         there: Capabilities,
         epoch: Epoch,
-    ) -> Verdict {
+    ) -> Judgement {
         let call = &request.call;
         let by_rules =
-            |settled| Verdict { choice: prior.choice, why: Why::Rules(prior.by), sample: None, settled };
+            |settled| Judgement { choice: prior.choice, why: Why::Rules(prior.by), sample: None, settled };
         if !request.may_be_compared {
             let choice = self.unchanging(request, prior, there);
-            return Verdict { choice, ..by_rules(Settled::ByRules) };
+            return Judgement { choice, ..by_rules(Settled::ByRules) };
         }
         if !self.concerns(prior) {
             return by_rules(Settled::ByRules);
         }
         let Candidates { of, ways, best } = self.candidates(policy, call, there, epoch);
-        let faster = |arm: Arm| Verdict {
+        let faster = |arm: Arm| Judgement {
             choice: ways[usize::from(arm)],
             why: Why::Faster,
             ..by_rules(Settled::Open)
@@ -203,9 +203,9 @@ impl Compared {
                 trials.take_over(policy, of);
                 match trials.next(of, ways.len()) {
                     Turn::Settled(arm, sample) => {
-                        Verdict { sample, settled: Settled::ByTrial(of), ..faster(arm) }
+                        Judgement { sample, settled: Settled::ByTrial(of), ..faster(arm) }
                     }
-                    Turn::Tried(arm, sample) => Verdict { sample, why: Why::Compared, ..faster(arm) },
+                    Turn::Tried(arm, sample) => Judgement { sample, why: Why::Compared, ..faster(arm) },
                 }
             }
         }
@@ -260,7 +260,7 @@ impl Compared {
     }
 }
 
-impl Measured {
+impl MeasuredWays {
     /// The finding for such calls, if all of its ways can be had.
     fn way(&self, call: &Call, there: Capabilities) -> Option<&Recalled> {
         let digits = Sameness::digits_of(call.bytes.0);

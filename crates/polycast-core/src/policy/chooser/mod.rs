@@ -15,8 +15,8 @@
 //! 1. Choosers of the same rules, shape, requests and answers give the same sequence of answers, whatever times they are told, and whether
 //!    somebody reads of their calls or not.
 //! 2. A call that the door leaves by itself changes a chooser as asking it would.
-//! 3. A request of a call that is only started on this rank ([`When::Ahead`]) never gets [`Next::First`].
-//! 4. After a failed exchange this rank does not choose: it gives [`Next::Broken`], but for calls that no rank counts.
+//! 3. A request of a call that is only started on this rank ([`Waiting::Ahead`]) never gets [`WhoServes::First`].
+//! 4. After a failed exchange this rank does not choose: it gives [`WhoServes::Broken`], but for calls that no rank counts.
 //! 5. `next` takes no memory and no lock for calls like the last one.
 
 mod alike;
@@ -34,7 +34,8 @@ pub use self::limits::LongestCalls;
 use self::served::Served;
 pub use self::tells::CountedCalls;
 pub use self::words::{
-    Again, Answer, Chosen, Exchange, Found, Next, Numbered, Opened, Opening, Request, When, Why,
+    Again, Answer, Chosen, Numbered, Opened, Opening, RankExchange, Request, TrialOutcome, Waiting,
+    WhoServes, Why,
 };
 use super::trials::{Sameness, Sample, Sums, Trials};
 use super::{By, CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
@@ -55,7 +56,7 @@ pub struct Chooser {
     counts: CallCounts,
     longest: Option<LongestCalls>,
     learning: Learning,
-    state: State,
+    state: Standing,
     /// The request under way, once it was counted.
     under_way: Option<UnderWay>,
     /// True if a call that was only started lacked a number: the ranks agree on one in the next
@@ -71,7 +72,7 @@ pub struct Chooser {
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum Standing {
     /// The MPI serves all calls so far.
     Unopened,
     /// The MPI serves all calls: some rank cannot serve, or there is no number left.
@@ -101,7 +102,7 @@ impl Chooser {
             policy,
             longest,
             learning,
-            state: State::Unopened,
+            state: Standing::Unopened,
             under_way: None,
             is_number_wanted: false,
             is_read,
@@ -116,8 +117,8 @@ impl Chooser {
         let counts = [earlier_calls; Collective::ALL.len()];
         let mut chooser = Chooser::new(policy, Learning::default(), None, counts, false);
         chooser.state = match capabilities.has(Capabilities::PRIVATE) {
-            true => State::Served(Box::new(Served::supposing(capabilities))),
-            false => State::Refused,
+            true => Standing::Served(Box::new(Served::supposing(capabilities))),
+            false => Standing::Refused,
         };
         chooser
     }
@@ -129,21 +130,21 @@ impl Chooser {
 
     /// True once the communicator has a number: what it needs to serve calls is there.
     pub fn is_served(&self) -> bool {
-        matches!(self.state, State::Served(_))
+        matches!(self.state, Standing::Served(_))
     }
 
     /// The capabilities, as far as they were tried; the rest is assumed to be there.
     pub fn capabilities(&self) -> Capabilities {
         match &self.state {
-            State::Unopened => Capabilities::ALL,
-            State::Refused => Capabilities::NONE,
-            State::Served(served) => served.tried.capabilities,
+            Standing::Unopened => Capabilities::ALL,
+            Standing::Refused => Capabilities::NONE,
+            Standing::Served(served) => served.tried.capabilities,
         }
     }
 
     /// Who serves a call, or what the ranks must learn before that is known.
     #[inline]
-    pub fn next(&mut self, request: &Request) -> Next {
+    pub fn next(&mut self, request: &Request) -> WhoServes {
         if self.under_way.is_none()
             && let Some(next) = self.at_once(request)
         {
@@ -154,25 +155,25 @@ impl Chooser {
 
     /// The answer for calls about which nothing is to be decided.
     #[inline]
-    pub fn at_once(&mut self, request: &Request) -> Option<Next> {
-        let is_waited = request.when == When::Waited;
+    pub fn at_once(&mut self, request: &Request) -> Option<WhoServes> {
+        let is_waited = request.when == Waiting::Waited;
         if is_waited && self.passes && self.policy.leaves(&request.call) {
             let why = if self.is_read { Some(self.reason_to_pass(request)) } else { None };
-            return Some(Next::Leave { why, sample: None });
+            return Some(WhoServes::Leave { why, sample: None });
         }
         if let Some(why) = self.limited(request) {
-            return Some(Next::Leave { why: Some(why), sample: None });
+            return Some(WhoServes::Leave { why: Some(why), sample: None });
         }
         if self.is_broken {
-            return Some(Next::Broken);
+            return Some(WhoServes::Broken);
         }
-        let State::Served(served) = &mut self.state else { return None };
+        let Standing::Served(served) = &mut self.state else { return None };
         if !is_waited {
             return None;
         }
         Some(match served.alike.next(request)? {
-            None => Next::Leave { why: None, sample: None },
-            Some(chosen) => Next::Serve { chosen, why: None, sample: None },
+            None => WhoServes::Leave { why: None, sample: None },
+            Some(chosen) => WhoServes::Serve { chosen, why: None, sample: None },
         })
     }
 
@@ -189,7 +190,7 @@ impl Chooser {
         Why::Rules(self.policy.choose(&request.call, Capabilities::ALL, epoch).by)
     }
 
-    fn go_on(&mut self, request: &Request) -> Next {
+    fn go_on(&mut self, request: &Request) -> WhoServes {
         let mut under_way = match self.under_way.take() {
             Some(under_way) => under_way,
             None => self.begin(request),
@@ -198,7 +199,7 @@ impl Chooser {
         match decided {
             Err(exchange) => {
                 self.under_way = Some(under_way);
-                Next::First(exchange)
+                WhoServes::First(exchange)
             }
             Ok(next) => next,
         }
@@ -208,29 +209,29 @@ impl Chooser {
     fn begin(&mut self, request: &Request) -> UnderWay {
         self.add_up();
         // What is not there yet is tried in the next call that is waited for, whatever that one is for.
-        self.passes = request.when == When::Waited && !self.learning.tunes;
+        self.passes = request.when == Waiting::Waited && !self.learning.tunes;
         let epoch = self.counts.next(&self.policy, &request.call);
         UnderWay { epoch, has_opened: false }
     }
 
-    fn decide(&mut self, request: &Request, under_way: &mut UnderWay) -> Result<Next, Exchange> {
+    fn decide(&mut self, request: &Request, under_way: &mut UnderWay) -> Result<WhoServes, RankExchange> {
         let UnderWay { epoch, has_opened } = *under_way;
         if !has_opened
-            && let State::Unopened = self.state
+            && let Standing::Unopened = self.state
             && let Some(opening) = self.opening(request, epoch)
         {
             under_way.has_opened = true;
-            return Err(Exchange::Open(opening));
+            return Err(RankExchange::Open(opening));
         }
         let by = self.policy.choose(&request.call, self.capabilities(), epoch).by;
-        let Chooser { policy, state: State::Served(served), counts, is_read, .. } = self else {
-            return Ok(Next::Leave { why: Some(Why::Rules(by)), sample: None });
+        let Chooser { policy, state: Standing::Served(served), counts, is_read, .. } = self else {
+            return Ok(WhoServes::Leave { why: Some(Why::Rules(by)), sample: None });
         };
         let verdict = served.decide(policy, request, epoch)?;
         let (digits, is_root) = (Sameness::digits_of(request.call.bytes.0), request.is_root);
         let sample = verdict.sample.filter(|_| is_timed_at(request.call.collective, digits, is_root));
         let why = Some(verdict.why);
-        let is_ahead = request.when != When::Waited;
+        let is_ahead = request.when != Waiting::Waited;
         let chosen = Chosen { choice: verdict.choice, epoch, is_ahead };
         let is_left = verdict.choice == Choice::Stock;
         let is_told = is_left && sample.is_some();
@@ -238,8 +239,8 @@ impl Chooser {
             served.look_ahead(policy, counts, request, chosen, verdict.settled);
         }
         Ok(match is_left {
-            true => Next::Leave { why, sample },
-            false => Next::Serve { chosen, why, sample },
+            true => WhoServes::Leave { why, sample },
+            false => WhoServes::Serve { chosen, why, sample },
         })
     }
 
@@ -251,15 +252,17 @@ impl Chooser {
             decision.choice != Choice::Stock || policy.asks_before(call, Capabilities::ALL, epoch);
         match request.when {
             // What the network is like may decide, and nobody knows it yet: who opens finds out.
-            When::Ahead => {
+            Waiting::Ahead => {
                 self.is_number_wanted |= may_serve;
                 None
             }
-            When::Prepared => may_serve.then(|| Opening::of_any(policy, decision.choice.is_by_multicast())),
-            When::Waited if std::mem::take(&mut self.is_number_wanted) => {
+            Waiting::Prepared => {
+                may_serve.then(|| Opening::of_any(policy, decision.choice.is_by_multicast()))
+            }
+            Waiting::Waited if std::mem::take(&mut self.is_number_wanted) => {
                 Some(Opening::of_any(policy, false))
             }
-            When::Waited => {
+            Waiting::Waited => {
                 let Learning { tries, tunes } = self.learning;
                 let tunes = tunes && decision.by != By::Forced;
                 let is_comparable = request.may_be_compared && decision.by != By::Forced;
@@ -276,12 +279,12 @@ impl Chooser {
     }
 
     /// Takes what the ranks have learned. Returns what a trial has found, if one is over.
-    pub fn heard(&mut self, answer: Answer) -> Option<Found> {
+    pub fn heard(&mut self, answer: Answer) -> Option<TrialOutcome> {
         if let Answer::Opened(opened) = answer {
             self.opened(opened);
             return None;
         }
-        let State::Served(served) = &mut self.state else { return None };
+        let Standing::Served(served) = &mut self.state else { return None };
         match answer {
             Answer::Opened(_) => {}
             Answer::Multicast(outcome) => served.tried.tried_multicast(outcome),
@@ -296,11 +299,11 @@ impl Chooser {
 
     fn opened(&mut self, opened: Opened) {
         match opened {
-            Opened::Refused => self.state = State::Refused,
+            Opened::Refused => self.state = Standing::Refused,
             Opened::NotWanted { policy } => self.policy = policy,
             Opened::Number(numbered) => {
                 self.policy = numbered.policy.clone();
-                self.state = State::Served(Box::new(Served::new(self.learning, numbered)));
+                self.state = Standing::Served(Box::new(Served::new(self.learning, numbered)));
             }
         }
     }
@@ -332,7 +335,7 @@ impl Chooser {
     /// This rank's times, to be added up over all ranks.
     pub fn times(&self) -> Sums {
         match &self.state {
-            State::Served(served) => served.compared.times(),
+            Standing::Served(served) => served.compared.times(),
             _ => [0; super::trials::SUMS],
         }
     }
@@ -340,18 +343,18 @@ impl Chooser {
     /// The trials, if rank 0 was heard: what the process learns from them.
     pub fn trials_mut(&mut self) -> Option<&mut Trials> {
         match &mut self.state {
-            State::Served(served) => served.compared.trials.as_mut(),
+            Standing::Served(served) => served.compared.trials.as_mut(),
             _ => None,
         }
     }
 
     /// Whether the communicator has what `needs` names; if that is not known, the ranks learn it
     /// first.
-    pub fn provides(&mut self, needs: Capabilities) -> Result<bool, Exchange> {
+    pub fn provides(&mut self, needs: Capabilities) -> Result<bool, RankExchange> {
         match &mut self.state {
-            State::Served(served) => served.tried.provides(needs),
-            State::Unopened if needs != Capabilities::NONE => {
-                Err(Exchange::Open(Opening::of_any(&self.policy, false)))
+            Standing::Served(served) => served.tried.provides(needs),
+            Standing::Unopened if needs != Capabilities::NONE => {
+                Err(RankExchange::Open(Opening::of_any(&self.policy, false)))
             }
             _ => Ok(needs == Capabilities::NONE),
         }
@@ -360,7 +363,7 @@ impl Chooser {
     /// Ends the calls alike, since another kind of call comes, one has failed or there are no more,
     /// and adds what was counted to all counts.
     pub fn add_up(&mut self) {
-        if let State::Served(served) = &mut self.state {
+        if let Standing::Served(served) = &mut self.state {
             served.add_up(&mut self.counts);
         }
     }

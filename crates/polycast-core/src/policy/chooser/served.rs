@@ -10,24 +10,24 @@
 
 use super::super::{CallCounts, Capabilities, Choice, Epoch, Policy};
 use super::Learning;
-use super::alike::Alike;
-use super::compared::{Compared, Settled, Verdict};
+use super::alike::CallsAlike;
+use super::compared::{Compared, Judgement, Settled};
 use super::tried::Tried;
-use super::words::{Chosen, Exchange, Numbered, Request, When, Why};
+use super::words::{Chosen, Numbered, RankExchange, Request, Waiting, Why};
 
 /// What is known of a communicator that has a number.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     pub tried: Tried,
     pub compared: Compared,
-    pub alike: Alike,
+    pub alike: CallsAlike,
     /// Capabilities that calls which are only started would have used, had they been tried.
     wanted: Capabilities,
-    step: Step,
+    step: DecisionStep,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum DecisionStep {
     /// Trials that are due are judged.
     Judging,
     /// What is wanted is tried; this one is being tried.
@@ -37,7 +37,7 @@ enum Step {
     /// A way is chosen.
     Choosing,
     /// What the way needs is tried.
-    Providing(Verdict),
+    Providing(Judgement),
 }
 
 impl Served {
@@ -46,7 +46,13 @@ impl Served {
         let mut compared = Compared::new(ranks, learning.tries, learning.tunes);
         compared.begin(trials);
         let tried = Tried::new(has_multicast, shares_nodes);
-        Served { tried, compared, alike: Alike::NONE, wanted: Capabilities::NONE, step: Step::Judging }
+        Served {
+            tried,
+            compared,
+            alike: CallsAlike::NONE,
+            wanted: Capabilities::NONE,
+            step: DecisionStep::Judging,
+        }
     }
 
     /// A communicator that has tried all, and has `capabilities`.
@@ -54,55 +60,66 @@ impl Served {
         let mut tried = Tried::new(capabilities.has(Capabilities::MULTICAST), false);
         tried.capabilities = capabilities;
         let compared = Compared::new(1, false, false);
-        Served { tried, compared, alike: Alike::NONE, wanted: Capabilities::NONE, step: Step::Judging }
+        Served {
+            tried,
+            compared,
+            alike: CallsAlike::NONE,
+            wanted: Capabilities::NONE,
+            step: DecisionStep::Judging,
+        }
     }
 
     /// Who serves a call that was counted and lies in `epoch`.
-    pub fn decide(&mut self, policy: &Policy, request: &Request, epoch: Epoch) -> Result<Verdict, Exchange> {
-        if request.when != When::Waited {
+    pub fn decide(
+        &mut self,
+        policy: &Policy,
+        request: &Request,
+        epoch: Epoch,
+    ) -> Result<Judgement, RankExchange> {
+        if request.when != Waiting::Waited {
             return self.decide_unwaited(policy, request, epoch);
         }
         loop {
             self.step = match self.step {
-                Step::Judging if self.compared.is_due() => return Err(Exchange::Sum),
-                Step::Judging => Step::Trying(None),
-                Step::Trying(trying) => match trying.or_else(|| self.wanted_and_untried()) {
+                DecisionStep::Judging if self.compared.is_due() => return Err(RankExchange::Sum),
+                DecisionStep::Judging => DecisionStep::Trying(None),
+                DecisionStep::Trying(trying) => match trying.or_else(|| self.wanted_and_untried()) {
                     Some(one) => {
-                        self.step = Step::Trying(Some(one));
+                        self.step = DecisionStep::Trying(Some(one));
                         self.tried.provides(one)?;
                         self.wanted = self.wanted.without(one);
-                        Step::Trying(None)
+                        DecisionStep::Trying(None)
                     }
                     None => {
                         self.wanted = Capabilities::NONE;
-                        Step::Retrying
+                        DecisionStep::Retrying
                     }
                 },
-                Step::Retrying => {
-                    self.step = Step::Choosing;
+                DecisionStep::Retrying => {
+                    self.step = DecisionStep::Choosing;
                     let best = policy.choose(&request.call, Capabilities::ALL, epoch).choice;
                     if best.is_by_multicast() && self.tried.is_time_to_retry() {
-                        return Err(Exchange::Multicast);
+                        return Err(RankExchange::Multicast);
                     }
-                    Step::Choosing
+                    DecisionStep::Choosing
                 }
-                Step::Choosing => {
+                DecisionStep::Choosing => {
                     let (call, there) = (&request.call, self.tried.capabilities);
                     let prior = *policy.choose(call, there, epoch);
                     if self.compared.is_to_hear(prior, request.may_be_compared) {
-                        return Err(Exchange::Hear);
+                        return Err(RankExchange::Hear);
                     }
                     if !request.is_ordered && self.compared.is_to_measure(prior, call, there) {
-                        return Err(Exchange::Measure);
+                        return Err(RankExchange::Measure);
                     }
-                    Step::Providing(self.compared.verdict(policy, request, prior, there, epoch))
+                    DecisionStep::Providing(self.compared.verdict(policy, request, prior, there, epoch))
                 }
-                Step::Providing(verdict) => match self.tried.provides(verdict.choice.needs())? {
+                DecisionStep::Providing(verdict) => match self.tried.provides(verdict.choice.needs())? {
                     true => {
-                        self.step = Step::Judging;
+                        self.step = DecisionStep::Judging;
                         return Ok(verdict);
                     }
-                    false => Step::Choosing,
+                    false => DecisionStep::Choosing,
                 },
             };
         }
@@ -117,11 +134,11 @@ impl Served {
         policy: &Policy,
         request: &Request,
         epoch: Epoch,
-    ) -> Result<Verdict, Exchange> {
+    ) -> Result<Judgement, RankExchange> {
         let call = &request.call;
         loop {
             let there = match request.when {
-                When::Ahead => self.tried.capabilities.without(self.tried.untried()),
+                Waiting::Ahead => self.tried.capabilities.without(self.tried.untried()),
                 _ => self.tried.capabilities,
             };
             let prior = *policy.choose(call, there, epoch);
@@ -130,14 +147,14 @@ impl Served {
                 false => self.compared.unchanging(request, prior, there),
             };
             let choice = if request.is_ordered { choice.in_order() } else { choice };
-            if request.when == When::Ahead {
+            if request.when == Waiting::Ahead {
                 let best = policy.choose(call, self.tried.capabilities, epoch).choice;
                 self.wanted = self.wanted | best.needs();
             } else if !self.tried.provides(choice.needs())? {
                 continue;
             }
             let why = Why::Rules(prior.by);
-            return Ok(Verdict { choice, why, sample: None, settled: Settled::Open });
+            return Ok(Judgement { choice, why, sample: None, settled: Settled::Open });
         }
     }
 
@@ -164,7 +181,7 @@ impl Served {
             return;
         }
         let Some((of, alike)) = self.compared.alike(settled) else { return };
-        self.alike = Alike {
+        self.alike = CallsAlike {
             collective: call.collective,
             bytes: policy.sizes_alike(&call, chosen.epoch),
             may_be_compared,
@@ -178,7 +195,7 @@ impl Served {
 
     /// Ends the calls alike, and adds what was counted to all counts.
     pub fn add_up(&mut self, counts: &mut CallCounts) {
-        let Alike { collective, of, made, .. } = std::mem::replace(&mut self.alike, Alike::NONE);
+        let CallsAlike { collective, of, made, .. } = std::mem::replace(&mut self.alike, CallsAlike::NONE);
         counts.add(collective, made);
         self.compared.add(of, made);
     }

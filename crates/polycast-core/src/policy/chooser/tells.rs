@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
-use super::alike::Alike;
+use super::alike::CallsAlike;
 use super::compared::is_comparable;
-use super::{Chooser, Learning, State};
+use super::{Chooser, Learning, Standing};
 use crate::units::Bytes;
 
 /// Calls that the door may leave to the MPI and count itself.
@@ -32,8 +32,8 @@ impl Chooser {
     /// The calls that the door may leave by itself now, if it counts them for [`Chooser::passed`].
     #[inline]
     pub fn passing_if_counted(&self) -> Option<CountedCalls> {
-        let State::Served(served) = &self.state else { return None };
-        let Alike { collective, ref bytes, chosen, left, .. } = served.alike;
+        let Standing::Served(served) = &self.state else { return None };
+        let CallsAlike { collective, ref bytes, chosen, left, .. } = served.alike;
         if left == 0 || chosen.is_some() || collective.combines() {
             return None;
         }
@@ -47,7 +47,7 @@ impl Chooser {
     /// [`Chooser::passing_if_counted`] has named.
     #[inline]
     pub fn passed(&mut self, calls: u64) {
-        if let State::Served(served) = &mut self.state {
+        if let Standing::Served(served) = &mut self.state {
             served.alike.pass(calls);
         }
     }
@@ -59,7 +59,7 @@ impl Chooser {
         let call = Call { collective, bytes };
         let (prior, epoch) = self.prior(&call, passed);
         match &self.state {
-            State::Served(served) => {
+            Standing::Served(served) => {
                 let capabilities = served.tried.capabilities;
                 served.compared.expected(&self.policy, &call, prior, capabilities, epoch)
             }
@@ -79,7 +79,7 @@ impl Chooser {
 
     fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
         let mut counts = self.counts.clone();
-        if let State::Served(served) = &self.state {
+        if let Standing::Served(served) = &self.state {
             counts.add(served.alike.collective, served.alike.made + passed);
         }
         let epoch = counts.peek(&self.policy, call.collective);
@@ -88,7 +88,8 @@ impl Chooser {
 
     /// True if a call that is left would be served if the ranks had a number.
     pub fn is_refused(&self, call: &Call) -> bool {
-        let (State::Refused, epoch) = (&self.state, self.counts.peek(&self.policy, call.collective)) else {
+        let (Standing::Refused, epoch) = (&self.state, self.counts.peek(&self.policy, call.collective))
+        else {
             return false;
         };
         self.policy.choose(call, Capabilities::ALL, epoch).choice != Choice::Stock

@@ -83,14 +83,15 @@ fn waited(collective: Collective, bytes: u64) -> Request {
         may_be_compared: true,
         is_ordered: false,
         is_own: false,
-        when: When::Waited,
+        when: Waiting::Waited,
     }
 }
 
 /// Stretches of calls alike.
 fn requests(most: usize) -> impl Strategy<Value = Vec<(Request, u32)>> {
     let collective = prop::sample::select(&[BROADCAST, BROADCAST, ALLREDUCE][..]);
-    let when = prop_oneof![8 => Just(When::Waited), 1 => Just(When::Ahead), 1 => Just(When::Prepared)];
+    let when =
+        prop_oneof![8 => Just(Waiting::Waited), 1 => Just(Waiting::Ahead), 1 => Just(Waiting::Prepared)];
     let kind = (prop::bool::weighted(0.8), prop::bool::weighted(0.1), prop::bool::weighted(0.1));
     let bytes = prop::sample::select(&[4u64, 60, 700, 1500, 9000, 9001, 100_000][..]);
     let request = (collective, bytes, when, kind).prop_map(|(collective, bytes, when, kind)| {
@@ -147,7 +148,7 @@ proptest! {
         let mut made = Vec::new();
         let mut counted = [0u64; 8];
         for (request, times) in requests {
-            let request = Request { is_ordered: false, is_own: false, when: When::Waited, ..request };
+            let request = Request { is_ordered: false, is_own: false, when: Waiting::Waited, ..request };
             for _ in 0..times {
                 let earlier_calls = counted[request.call.collective as usize];
                 let is_counted = !job.ranks[0].chooser.policy().leaves(&request.call);
@@ -199,7 +200,7 @@ fn the_first_call_opens_and_those_alike_ask_for_nothing() {
 #[test]
 fn what_is_only_started_is_served_when_a_call_that_was_waited_for_has_opened() {
     let mut job = Job::new(one_rule("chain"), 2, None, &[(false, false)]);
-    let ahead = Request { when: When::Ahead, ..waited(BROADCAST, 5000) };
+    let ahead = Request { when: Waiting::Ahead, ..waited(BROADCAST, 5000) };
     assert_eq!(job.call(ahead), Some(Outcome::Left));
     assert_eq!(job.call(waited(ALLREDUCE, 8)), Some(Outcome::Left));
     assert_eq!(job.world.exchanges, 1, "although nobody serves the call");
@@ -218,7 +219,7 @@ fn the_root_times_what_is_short() {
         let mut counts = |is_root: bool| {
             let request = Request { is_root, ..waited(BROADCAST, bytes) };
             match job.ranks[1].chooser.next(&request) {
-                Next::Leave { sample, why, .. } | Next::Serve { sample, why, .. } => {
+                WhoServes::Leave { sample, why, .. } | WhoServes::Serve { sample, why, .. } => {
                     assert_eq!(why, Some(Why::Compared));
                     sample.is_some()
                 }

@@ -1,7 +1,7 @@
 //! What a communicator turns out to have: multicast between its nodes, memory that the ranks of a node share.
 
 use super::super::Capabilities;
-use super::words::{Again, Exchange};
+use super::words::{Again, RankExchange};
 
 /// Calls for which multicast would have been chosen, until it is tried again where it did not work;
 /// then twice as many, and so on up to the most. So it is tried before twice the time is over after
@@ -63,12 +63,12 @@ impl Tried {
 
     /// Whether the communicator has what `needs` names; if that is not known, the ranks learn it
     /// first.
-    pub fn provides(&mut self, needs: Capabilities) -> Result<bool, Exchange> {
+    pub fn provides(&mut self, needs: Capabilities) -> Result<bool, RankExchange> {
         let mut has_multicast = true;
         if needs.has(Capabilities::MULTICAST) {
             match self.multicast {
-                Multicast::Untried => return Err(Exchange::Multicast),
-                Multicast::Works if self.calls_until_look == 0 => return Err(Exchange::Look),
+                Multicast::Untried => return Err(RankExchange::Multicast),
+                Multicast::Works if self.calls_until_look == 0 => return Err(RankExchange::Look),
                 _ => {}
             }
             has_multicast = self.multicast == Multicast::Works;
@@ -76,7 +76,7 @@ impl Tried {
         // Through memory ranks of a node hand on what has come; without it they send messages.
         let hands_on = needs.has(Capabilities::MULTICAST) && self.shares_nodes;
         if has_multicast && self.has_memory.is_none() && (hands_on || needs.has(Capabilities::SHARED)) {
-            return Err(Exchange::Memory);
+            return Err(RankExchange::Memory);
         }
         if needs.has(Capabilities::MULTICAST) {
             self.calls_until_look = self.calls_until_look.saturating_sub(1);

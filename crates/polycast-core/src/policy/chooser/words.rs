@@ -20,12 +20,12 @@ pub struct Request {
     /// True if contributions are combined by an operation that the program defined itself.
     pub is_own: bool,
     /// The way in which the program waits for the call.
-    pub when: When,
+    pub when: Waiting,
 }
 
 /// The way in which the program waits for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum Waiting {
     /// The call returns when it is done.
     Waited,
     /// The call is only started, on this rank alone: nothing may be exchanged for it.
@@ -63,7 +63,7 @@ pub struct Chosen {
 
 /// What a chooser answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Next {
+pub enum WhoServes {
     /// The MPI below serves the call.
     Leave {
         /// The reason; `None` where nobody reads it.
@@ -82,7 +82,7 @@ pub enum Next {
     },
     /// The ranks must learn something first: its answer is to be [heard](super::Chooser::heard),
     /// and then the chooser is asked again.
-    First(Exchange),
+    First(RankExchange),
     /// This rank does not know what the others do, so its call gives the error.
     Broken,
 }
@@ -90,7 +90,7 @@ pub enum Next {
 /// Something that the ranks of a communicator learn together. No rank asks for one that not all ask
 /// for at the same call.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Exchange {
+pub enum RankExchange {
     /// They open the communicator: [`Opened`].
     Open(Opening),
     /// They set multicast up: [`Answer::Multicast`].
@@ -185,7 +185,7 @@ pub enum Again {
     Later,
 }
 
-/// What the ranks have learned by an [`Exchange`]; alike on all of them.
+/// What the ranks have learned by an [`RankExchange`]; alike on all of them.
 #[derive(Debug)]
 pub enum Answer {
     /// They have opened the communicator, or not.
@@ -220,7 +220,7 @@ pub enum Answer {
 
 /// What a trial has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TrialOutcome {
     /// The finding.
     pub finding: Finding,
     /// The ways that were compared; none if they are known on other communicators only.

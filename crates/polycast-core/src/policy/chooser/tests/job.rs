@@ -1,6 +1,7 @@
 //! The ranks of a job, whose exchanges are answered by a world.
 
 use super::super::*;
+use crate::algorithm::Registry;
 use crate::network::Network;
 use crate::policy::ToStock;
 use crate::policy::trials::{Ledger, Recalled};
@@ -31,11 +32,11 @@ impl World {
         Arc::new(Policy::new(Rules::new(&[], None, &self.table, None), shape))
     }
 
-    fn answer(&mut self, exchange: Exchange, ranks: &[Rank], request: &Request) -> Answer {
+    fn answer(&mut self, exchange: RankExchange, ranks: &[Rank], request: &Request) -> Answer {
         self.exchanges += 1;
         let trials = || Ledger::default().resumed(&Ledger::default().words_for_others());
         match exchange {
-            Exchange::Open(opening) => {
+            RankExchange::Open(opening) => {
                 self.is_asked |= opening.asks;
                 let policy = self.policy((self.is_asked).then_some(self.network));
                 let CommunicatorShape { ranks, nodes, .. } = self.shape;
@@ -53,29 +54,29 @@ impl World {
                     Opened::Refused
                 })
             }
-            Exchange::Multicast => {
+            RankExchange::Multicast => {
                 let works = self.multicast[self.tries.min(self.multicast.len() - 1)];
                 self.tries += 1;
                 Answer::Multicast(if works && self.shape.nodes > 1 { Ok(()) } else { Err(Again::Later) })
             }
-            Exchange::Look => {
+            RankExchange::Look => {
                 self.looks = self.looks.saturating_sub(1);
                 Answer::Look { has_died: self.looks == 0 }
             }
-            Exchange::Memory => Answer::Memory(self.has_memory),
-            Exchange::Sum => {
+            RankExchange::Memory => Answer::Memory(self.has_memory),
+            RankExchange::Sum => {
                 let mut sums = [0; crate::policy::trials::SUMS];
                 for rank in ranks.iter().filter(|rank| !rank.has_failed) {
                     sums.iter_mut().zip(rank.chooser.times()).for_each(|(sum, time)| *sum += time);
                 }
                 Answer::Sums(Box::new(sums))
             }
-            Exchange::Hear => Answer::Heard { trials: trials(), measured: Vec::new() },
-            Exchange::Measure => {
+            RankExchange::Hear => Answer::Heard { trials: trials(), measured: Vec::new() },
+            RankExchange::Measure => {
                 let capabilities = ranks.iter().find(|rank| !rank.has_failed).unwrap().chooser.capabilities();
                 let Call { collective, bytes } = request.call;
                 let of = Sameness::tuned(collective, bytes.0, capabilities);
-                let way = Choice::read(collective, "binomial").ok();
+                let way = Registry::BUILT_IN.samples(collective).first().copied().map(Choice::Algorithm);
                 let found = way.filter(|_| bytes.0 % 3 != 0).map(|way| {
                     let times = vec![(way, 10), (Choice::Stock, 20)];
                     Recalled { of, times, arm: (bytes.0 % 2) as u8, until_calls: 256 }
@@ -108,7 +109,7 @@ impl Rank {
     /// True if the door leaves the call by itself.
     fn passes(&mut self, request: &Request) -> bool {
         let Call { collective, bytes } = request.call;
-        if self.asks_always || request.when != When::Waited {
+        if self.asks_always || request.when != Waiting::Waited {
             return false;
         }
         let ToStock { below, above } = self.chooser.passing()[collective as usize];
@@ -122,7 +123,7 @@ impl Rank {
         is_counted
     }
 
-    fn next(&mut self, request: &Request) -> Next {
+    fn next(&mut self, request: &Request) -> WhoServes {
         self.chooser.passed(std::mem::take(&mut self.passed));
         self.given = None;
         self.chooser.next(request)
@@ -156,19 +157,19 @@ impl Job {
         let mut outcomes: Vec<Option<Outcome>> =
             self.ranks.iter_mut().map(|rank| rank.passes(&on(rank)).then_some(Outcome::Left)).collect();
         while outcomes.contains(&None) {
-            let mut wanted: Option<Exchange> = None;
+            let mut wanted: Option<RankExchange> = None;
             for (rank, outcome) in self.ranks.iter_mut().zip(&mut outcomes).filter(|(_, of)| of.is_none()) {
                 let next = rank.next(&on(rank));
                 let (sample, of) = match next {
-                    Next::Leave { sample, .. } => (sample, Outcome::Left),
-                    Next::Serve { chosen, sample, .. } => (sample, Outcome::Served(chosen)),
-                    Next::Broken => {
+                    WhoServes::Leave { sample, .. } => (sample, Outcome::Left),
+                    WhoServes::Serve { chosen, sample, .. } => (sample, Outcome::Served(chosen)),
+                    WhoServes::Broken => {
                         assert!(rank.has_failed, "only what has failed is broken");
                         *outcome = Some(Outcome::Left);
                         continue;
                     }
-                    Next::First(exchange) => {
-                        assert_ne!(request.when, When::Ahead, "invariant 3");
+                    WhoServes::First(exchange) => {
+                        assert_ne!(request.when, Waiting::Ahead, "invariant 3");
                         assert!(!rank.has_failed, "invariant 4");
                         assert_eq!(*wanted.get_or_insert(exchange), exchange, "invariant 1");
                         continue;
@@ -177,9 +178,12 @@ impl Job {
                 let passes =
                     rank.chooser.policy().leaves(&request.call) || rank.chooser.limited(&on(rank)).is_some();
                 assert!(!rank.has_failed || passes, "invariant 4: {next:?}");
-                if let (When::Ahead, Outcome::Served(chosen)) = (request.when, of) {
+                if let (Waiting::Ahead, Outcome::Served(chosen)) = (request.when, of) {
                     let has_tried = rank.chooser.clone().provides(chosen.choice.needs());
-                    assert!(matches!(has_tried, Ok(true) | Err(Exchange::Look)), "invariant 3: {chosen:?}");
+                    assert!(
+                        matches!(has_tried, Ok(true) | Err(RankExchange::Look)),
+                        "invariant 3: {chosen:?}"
+                    );
                 }
                 if let Some(sample) = sample {
                     rank.chooser.took(sample, 1000 + self.chance.u64(0..20_000));
