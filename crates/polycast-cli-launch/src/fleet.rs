@@ -141,7 +141,7 @@ pub fn is_here(host: &str, here: &str) -> bool {
 
 /// The name of this machine.
 pub fn host_name() -> String {
-    nix::unistd::gethostname().map_or("localhost".into(), |name| name.to_string_lossy().into_owned())
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! A process that serves this one: it is told things on its standard input, and answers in lines. It does not outlive this one.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+
+use crate::line_process::{LineProcess, Lines};
 
 /// The longest time that a helper may take to end after its standard input was closed.
 pub const END_LIMIT: Duration = Duration::from_secs(2);
@@ -17,15 +19,15 @@ pub const MAX_CHATTER_LINES: usize = 200;
 /// The most bytes that are kept of a helper's standard error.
 const MAX_ERRORS_BYTES: u64 = 4_096;
 
+/// The interval at which a helper is looked at that is about to end.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// The number of lines of standard error that count as a helper's last words.
 const LAST_LINES: usize = 3;
 
 /// The process.
 pub struct HelperProcess {
-    child: Child,
-    /// The helper's standard input; absent once it was dismissed, and while [`Self::take_stdin`]
-    /// has lent it.
-    stdin: Option<ChildStdin>,
+    process: LineProcess,
     /// Pieces of the helper's standard error, as they come.
     errors: Receiver<Vec<u8>>,
 }
@@ -36,13 +38,9 @@ impl HelperProcess {
         mut command: Command,
         heed: impl FnOnce(Lines) + Send + 'static,
     ) -> std::io::Result<HelperProcess> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        if let Some(stdout) = child.stdout.take() {
-            thread::spawn(move || heed(Lines(BufReader::new(stdout))));
-        }
+        let mut process = LineProcess::start(command.stderr(Stdio::piped()), Stdio::piped(), heed)?;
         let (sender, errors) = channel();
-        let stderr = child.stderr.take();
+        let stderr = process.child.stderr.take();
         thread::spawn(move || {
             let Some(mut stderr) = stderr else { return };
             let mut kept = BufReader::new((&mut stderr).take(MAX_ERRORS_BYTES));
@@ -55,32 +53,30 @@ impl HelperProcess {
             // The rest is read so that the process does not wait for somebody to read it.
             let _ = std::io::copy(&mut stderr, &mut std::io::sink());
         });
-        Ok(HelperProcess { stdin: child.stdin.take(), child, errors })
+        Ok(HelperProcess { process, errors })
     }
 
     /// Hands over the helper's standard input, for data that is no line. The caller gives it back
     /// with [`Self::listen_to`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.stdin.take()
+        self.process.stdin.take()
     }
 
     /// Gives back the helper's standard input, through which [`Self::tell`] writes from now on.
     pub fn listen_to(&mut self, stdin: Option<ChildStdin>) {
-        self.stdin = stdin;
+        self.process.stdin = stdin;
     }
 
-    /// Sends the helper a line of JSON. The end of a helper shows in its lines, so a failure to
-    /// write is ignored.
+    /// Sends the helper a line of JSON; see [`LineProcess::tell`].
     pub fn tell(&mut self, words: &impl Serialize) {
-        if let (Some(stdin), Ok(mut line)) = (&mut self.stdin, serde_json::to_vec(words)) {
-            line.push(b'\n');
-            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+        if let Ok(line) = serde_json::to_vec(words) {
+            self.process.tell(&line);
         }
     }
 
     /// Closes the helper's standard input, so that the helper ends.
     pub fn dismiss(&mut self) {
-        self.stdin = None;
+        self.process.stdin = None;
     }
 
     /// Ends the helper; returns its exit status and the last lines of its standard error.
@@ -100,37 +96,18 @@ impl HelperProcess {
     /// Waits until `by` for the helper's end, then ends it by force.
     pub fn end(&mut self, by: Instant) -> Option<ExitStatus> {
         self.dismiss();
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if Instant::now() < by => thread::sleep(Duration::from_millis(2)),
-                _ => break,
-            }
+        if let Ok(Some(status)) = self.process.wait_until(by, LOOK, || false) {
+            return Some(status);
         }
-        let _ = self.child.kill();
-        self.child.wait().ok()
+        let child = &mut self.process.child;
+        let _ = child.kill();
+        child.wait().ok()
     }
 }
 
 impl Drop for HelperProcess {
     fn drop(&mut self) {
         self.end(Instant::now() + END_LIMIT);
-    }
-}
-
-/// The lines of a helper's standard output, until the helper ends or its output cannot be read.
-/// Login shells may write in any encoding.
-pub struct Lines(BufReader<ChildStdout>);
-
-impl Iterator for Lines {
-    type Item = String;
-
-    fn next(&mut self) -> Option<String> {
-        let mut line = Vec::new();
-        if self.0.read_until(b'\n', &mut line).ok()? == 0 {
-            return None;
-        }
-        Some(String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
     }
 }
 
@@ -151,7 +128,7 @@ mod tests {
 
     /// However long that takes here.
     fn has_ended(process: &mut HelperProcess) {
-        while process.child.try_wait().unwrap().is_none() {
+        while process.process.child.try_wait().unwrap().is_none() {
             thread::sleep(Duration::from_millis(2));
         }
     }

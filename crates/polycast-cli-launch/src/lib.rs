@@ -6,6 +6,7 @@ pub mod hosts;
 pub mod install;
 pub mod job_args;
 pub mod jobs;
+pub mod line_process;
 pub mod mpi;
 pub mod network;
 pub mod place;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "tidy/names.rs"]
 mod names;
-
-use polycast_core::algorithm::Registry;
+#[path = "tidy/once.rs"]
+mod once;
 
 /// The crates that are values in, values out.
 const PURE: [&str; 5] =
@@ -39,18 +39,6 @@ const MAPPED: [&str; 8] = [
 ];
 
 const MAX_LINES: usize = 450;
-
-/// Files where a name of an algorithm may stand as a string, by their last folders and name, and why.
-const ALGORITHMS_NAMED: [(&str, &str); 8] = [
-    ("native/of_table.rs", "a table: which of other MPIs' algorithms is one of ours"),
-    ("native/names.rs", "a table of other MPIs' names"),
-    ("picture/colour.rs", "a table of colours"),
-    ("generate/tables.rs", "chain: a way of the programs that are generated"),
-    ("copy/outcome.rs", "chain: how files were copied"),
-    ("checks/firewall.rs", "chain: a word of nft"),
-    ("topology/slurm_yaml.rs", "flat and ring: words of Slurm"),
-    ("view/mod.rs", "a sample for tests"),
-];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -250,43 +238,6 @@ fn the_core_is_pure() {
         let lib = fs::read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).unwrap();
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{name}");
     }
-}
-
-/// What a string of Rust says, for each string of the code.
-fn strings(code: &str) -> impl Iterator<Item = &str> {
-    code.lines().flat_map(|line| line.split('"').skip(1).step_by(2))
-}
-
-/// What others want to know of an algorithm is a field of its entry, not its name.
-#[test]
-fn algorithms_are_named_in_the_registry_alone() {
-    let names: BTreeSet<&str> = Registry::BUILT_IN.entries().map(|entry| entry.name).collect();
-    let is_name = |text: &&str| names.contains(text.split(':').next().unwrap_or(text));
-    let (mut wrong, mut unused) = (Vec::new(), ALGORITHMS_NAMED.to_vec());
-    for path in files_below("crates", &["rs"]) {
-        let is_source = path.iter().any(|part| part == "src") && !path.iter().any(|part| part == "fake_door");
-        if !is_source || path.strip_prefix(root().join("crates/polycast-core/src/algorithm")).is_ok() {
-            continue;
-        }
-        let code = production_code(&path);
-        let named: Vec<&str> = strings(&code).filter(is_name).collect();
-        if !named.is_empty() && !ALGORITHMS_NAMED.iter().any(|(file, _)| path.ends_with(file)) {
-            wrong.push(format!("{}: {named:?}", path.display()));
-        }
-        unused.retain(|(file, _)| named.is_empty() || !path.ends_with(file));
-    }
-    let advice = "expected a field of the algorithm's entry, or a constant of its file";
-    assert!(
-        wrong.is_empty(),
-        "algorithms named outside crates/polycast-core/src/algorithm: {advice}\n{wrong:#?}"
-    );
-    assert!(unused.is_empty(), "no algorithm is named in {unused:?}");
-}
-
-#[test]
-fn names_in_code_are_seen() {
-    let code = "let x = \"chain:segment=8KiB\"; call(a, \"flat\", \"b\");";
-    assert_eq!(strings(code).collect::<Vec<_>>(), ["chain:segment=8KiB", "flat", "b"]);
 }
 
 /// Ranks with other sources of it must not take each other for the same build.

@@ -9,6 +9,7 @@
 
 mod exchanges;
 mod open;
+mod patience;
 mod plan;
 mod progress;
 mod retired;
@@ -36,7 +37,7 @@ use crate::trace::CallTrace;
 use crate::{machine, trials};
 use plan::Pool;
 pub use plan::{Operation, Plan};
-use progress::Over;
+use progress::{Over, Told};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
 
@@ -348,26 +349,28 @@ impl Communicator {
     ) -> Result<(), Failure> {
         let capabilities = self.chooser.capabilities();
         self.serving()?;
-        let Communicator { serving: Some(serving), log, .. } = self else { return Err(Failure::Internal) };
+        let Communicator { serving: Some(serving), log, chooser, .. } = self else {
+            return Err(Failure::Internal);
+        };
         // SAFETY: handed on from the caller.
-        let over = unsafe { serving.run(chosen, capabilities, of, buffers, log) };
+        let over = unsafe { serving.run(chosen, capabilities, of, buffers, &mut Told { log, chooser }) };
         self.end(over)
     }
 
     /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
     /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
-        let Communicator { serving, log, .. } = self;
+        let Communicator { serving, log, chooser, .. } = self;
         let Some(serving) = serving else { return Some(Err(Failure::Internal)) };
-        let over = serving.test(key, log)?;
+        let over = serving.test(key, &mut Told { log, chooser })?;
         Some(self.end(over))
     }
 
     /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
-        let Communicator { serving, log, .. } = self;
+        let Communicator { serving, log, chooser, .. } = self;
         let Some(serving) = serving else { return Err(Failure::Internal) };
-        let over = serving.wait(key, log);
+        let over = serving.wait(key, &mut Told { log, chooser });
         self.end(over)
     }
 

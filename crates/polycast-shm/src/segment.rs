@@ -5,25 +5,21 @@
 //! takes the memory of what it will write, before anybody writes: so none is missing later, and the kernel gives what is near the rank.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
-use nix::errno::Errno;
-use nix::fcntl::{self, FcntlArg, OFlag, SealFlag};
-use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
-use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::stat::{Mode, fstat};
-use nix::unistd::{ftruncate, geteuid};
+use rustix::fs::{self, FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fstat, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::raw::{Raw, Shape};
 use crate::sync::Ordering::Relaxed;
 
 /// "polycst1"
 const MAGIC: u64 = u64::from_le_bytes(*b"polycst1");
-const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// The reason why there is no segment.
 #[derive(Debug, thiserror::Error)]
@@ -70,30 +66,30 @@ const TRIES: u32 = 10;
 
 /// Reserves memory. A signal undoes the part that has been reserved so far, so the reservation
 /// begins anew; a process that gets signals all the time gets an error.
-fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
-    (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
+fn reserve(mut reserve: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::INTR)).unwrap_or_else(reserve)
 }
 
 /// Refuses sizes beyond the largest file that the process may write, for which the kernel sends a
 /// signal that ends the program.
-fn may_be_of(bytes: usize) -> nix::Result<()> {
-    let (most, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
-    if bytes as u64 <= most { Ok(()) } else { Err(Errno::EFBIG) }
+fn may_be_of(bytes: usize) -> rustix::io::Result<()> {
+    let most = getrlimit(Resource::Fsize).current;
+    if most.is_none_or(|most| bytes as u64 <= most) { Ok(()) } else { Err(Errno::FBIG) }
 }
 
-fn take(file: &OwnedFd, bytes: Range<usize>) -> nix::Result<()> {
+fn take(file: &OwnedFd, bytes: Range<usize>) -> rustix::io::Result<()> {
     may_be_of(bytes.end)?;
-    reserve(|| fcntl::posix_fallocate(file, bytes.start as i64, bytes.len() as i64))
+    reserve(|| fs::fallocate(file, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64))
 }
 
 impl Segment {
     /// Makes a segment. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
-        let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+        let file = memfd_create(c"polycast", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         may_be_of(shape.bytes())?;
-        ftruncate(&file, shape.bytes() as i64)?;
+        ftruncate(&file, shape.bytes() as u64)?;
         take(&file, Shape::of_nobody())?;
-        fcntl::fcntl(&file, FcntlArg::F_ADD_SEALS(SEALS))?;
+        fs::fcntl_add_seals(&file, SEALS)?;
         let segment = Segment::map(&file, shape)?;
         // Relaxed: others open it when they have been told, by other means.
         segment.raw.word(0).store(MAGIC, Relaxed);
@@ -106,18 +102,14 @@ impl Segment {
     /// Opens the segment that was offered.
     pub fn open(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
         let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
-        let file = fcntl::open(
-            &*path,
-            OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY,
-            Mode::empty(),
-        )?;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = fs::open(&*path, flags, Mode::empty())?;
         let found = fstat(&file)?;
         if found.st_uid != geteuid().as_raw() || found.st_size != shape.bytes() as i64 {
             return Err(SegmentError::Other("another owner or length"));
         }
         // Whoever may shrink it could kill this process.
-        let seals = SealFlag::from_bits_truncate(fcntl::fcntl(&file, FcntlArg::F_GET_SEALS)?);
-        if !seals.contains(SEALS) {
+        if !fs::fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(SegmentError::Other("not sealed"));
         }
         let segment = Segment::map(&file, shape)?;
@@ -135,12 +127,15 @@ impl Segment {
     }
 
     fn map(file: impl AsFd, shape: Shape) -> Result<Segment, SegmentError> {
-        let length = NonZeroUsize::new(shape.bytes()).ok_or(SegmentError::Other("empty"))?;
-        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let (bytes, protection) = (shape.bytes(), ProtFlags::READ | ProtFlags::WRITE);
+        if bytes == 0 {
+            return Err(SegmentError::Other("empty"));
+        }
         // SAFETY: a new mapping, where the kernel likes.
-        let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, file, 0)? }.cast();
+        let base = unsafe { mmap(null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
+        let base = NonNull::new(base.cast::<u8>()).ok_or(SegmentError::Other("nowhere"))?;
         // SAFETY: it is this mapping; a child must not write in it.
-        let advised = unsafe { madvise(base.cast(), length.get(), MmapAdvise::MADV_DONTFORK) };
+        let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxDontFork) };
         // SAFETY: the file was empty and is sealed at this length.
         let segment = Segment { raw: unsafe { Raw::new(base, shape) }, base };
         advised?;
@@ -159,7 +154,7 @@ impl Deref for Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: it was mapped like this, and `raw` is lent out for no longer than this lives. A mapping that cannot be removed stays.
-        let _ = unsafe { munmap(self.base.cast(), self.raw.shape().bytes()) };
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.raw.shape().bytes()) };
     }
 }
 
@@ -175,18 +170,18 @@ mod tests {
 
     #[test]
     fn memory_that_a_signal_kept_away_is_asked_for_again() {
-        let after = |signals: u32, then: nix::Result<()>| {
+        let after = |signals: u32, then: rustix::io::Result<()>| {
             let mut calls = 0;
             let result = reserve(|| {
                 calls += 1;
-                if calls > signals { then } else { Err(Errno::EINTR) }
+                if calls > signals { then } else { Err(Errno::INTR) }
             });
             (result, calls)
         };
         assert_eq!(after(0, Ok(())), (Ok(()), 1));
         assert_eq!(after(3, Ok(())), (Ok(()), 4));
-        assert_eq!(after(2, Err(Errno::ENOSPC)), (Err(Errno::ENOSPC), 3));
-        assert_eq!(after(u32::MAX, Ok(())), (Err(Errno::EINTR), TRIES));
+        assert_eq!(after(2, Err(Errno::NOSPC)), (Err(Errno::NOSPC), 3));
+        assert_eq!(after(u32::MAX, Ok(())), (Err(Errno::INTR), TRIES));
     }
 
     #[test]
@@ -229,8 +224,8 @@ mod tests {
         let refused = |offer, shape| Segment::open(offer, shape).unwrap_err().to_string();
         assert!(refused(Offer { name: 8, ..offer }, SHAPE()).ends_with("another content"));
         assert!(refused(offer, Shape::new(4)).ends_with("another owner or length"));
-        let unsealed = memfd_create(c"other", MFdFlags::MFD_CLOEXEC).unwrap();
-        ftruncate(&unsealed, SHAPE().bytes() as i64).unwrap();
+        let unsealed = memfd_create(c"other", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&unsealed, SHAPE().bytes() as u64).unwrap();
         let other = Offer { descriptor: unsealed.as_raw_fd() as u32, ..offer };
         assert!(refused(other, SHAPE()).ends_with("not sealed"));
         drop(file);

@@ -398,8 +398,11 @@ mod tests {
         while !files().any(|file| file.metadata().unwrap().len() > 0) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let pid = nix::unistd::Pid::from_raw(shell.id() as i32);
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&shell),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
         drop(shell.stdin.take());
         assert!(!shell.wait().unwrap().success());
         assert_eq!(files().count(), 0);

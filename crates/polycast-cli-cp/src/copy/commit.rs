@@ -206,7 +206,7 @@ fn umask() -> u32 {
 /// Checks that the file system has room for so many bytes more.
 pub fn check_room(folder: &Path, bytes: u64) -> io::Result<()> {
     let Ok(space) = rustix::fs::statvfs(folder) else { return Ok(()) };
-    let is_root = nix::unistd::geteuid().is_root();
+    let is_root = rustix::process::geteuid().is_root();
     let free = if is_root { space.f_bfree } else { space.f_bavail } * space.f_frsize;
     if free >= bytes {
         return Ok(());

@@ -143,7 +143,7 @@ impl Staging {
             .open(&folder)
             .map_err(|error| at(&folder, error))?;
         let owner = std::os::unix::fs::MetadataExt::uid(&lock.metadata()?);
-        if owner != nix::unistd::geteuid().as_raw() {
+        if owner != rustix::process::geteuid().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }
         let inside = PathBuf::from(format!("{OPEN}{}", lock.as_raw_fd()));

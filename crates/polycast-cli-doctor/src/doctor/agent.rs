@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use polycast_core::variables::MULTICAST;
 use polycast_net::{Family, Group, Interface, Socket, SocketOptions};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::blast;
 use super::checks::{self, buffers, interface, offload, querier::QuerierWatch, reverse_path, surroundings};
@@ -54,7 +54,7 @@ fn serve() -> io::Result<()> {
         if !is_readable(io::stdin().as_fd())? {
             continue;
         }
-        let bytes = nix::unistd::read(io::stdin().as_fd(), &mut chunk)?;
+        let bytes = rustix::io::read(io::stdin(), &mut chunk)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -81,8 +81,8 @@ fn say(answer: &Answer) -> io::Result<()> {
 }
 
 fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> io::Result<bool> {
-    let mut descriptors = [PollFd::new(descriptor, PollFlags::POLLIN)];
-    Ok(poll(&mut descriptors, PollTimeout::ZERO)? > 0)
+    let mut descriptors = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    Ok(poll(&mut descriptors, Some(&Timespec::default()))? > 0)
 }
 
 /// The state of a worker: what earlier questions of the doctor have set up.
@@ -105,14 +105,15 @@ impl Agent {
     /// Sleeps until a question, a datagram or a query arrives.
     fn wait(&self) -> io::Result<()> {
         let stdin = io::stdin();
-        let mut descriptors = vec![PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        let mut descriptors = vec![PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
         let others = [
             self.probe.as_ref().map(|probe| probe.socket.as_fd()),
             self.queries.as_ref().and_then(QuerierWatch::descriptor),
         ];
-        descriptors.extend(others.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-        match poll(&mut descriptors, PollTimeout::NONE) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        descriptors
+            .extend(others.into_iter().flatten().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        match poll(&mut descriptors, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,13 +1,14 @@
 //! A job of the measuring program that stays: rank 0 reads what to do from its standard input, line by line.
 
-use std::io::{self, Write};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::run::{Ending, HUNG, Heard, LEAVE, LOOK, end, leave_or_end, lines_of};
+use super::run::{Ending, HUNG, Heard, LEAVE, LOOK, end, leave_or_end};
+use crate::line_process::LineProcess;
 
 /// The argument that lets the measuring program take one plan after the other.
 pub const PLANS: &str = "plans";
@@ -31,8 +32,7 @@ pub enum DialogueError {
 
 /// A running job. Dropped, it is ended.
 pub struct Dialogue {
-    child: Child,
-    stdin: ChildStdin,
+    job: LineProcess,
     lines: Receiver<String>,
     interrupted: Arc<AtomicBool>,
     has_ended: bool,
@@ -41,18 +41,13 @@ pub struct Dialogue {
 impl Dialogue {
     /// Starts `command`. `interrupted` ends it at any time.
     pub fn start(mut command: Command, interrupted: Arc<AtomicBool>) -> Result<Dialogue, DialogueError> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let lines = lines_of(&mut child);
-        let Some(stdin) = child.stdin.take() else {
-            return Err(io::Error::other("the job has no standard input").into());
-        };
-        Ok(Dialogue { child, stdin, lines, interrupted, has_ended: false })
+        let (job, lines) = LineProcess::start_heard(&mut command, Stdio::piped())?;
+        Ok(Dialogue { job, lines, interrupted, has_ended: false })
     }
 
     /// Sends the job a line.
     pub fn say(&mut self, line: &str) {
-        // If the job is gone, its status says more than our failure to write.
-        let _ = writeln!(self.stdin, "{line}");
+        self.job.tell(line.as_bytes());
     }
 
     /// Waits for the job's next line.
@@ -73,7 +68,7 @@ impl Dialogue {
     /// ends it otherwise, and returns the reason as an error. A launcher may close its output and
     /// stay.
     fn gone(&mut self, leave: Duration) -> io::Result<DialogueError> {
-        let ending = leave_or_end(&mut self.child, leave, &self.interrupted)?;
+        let ending = leave_or_end(&mut self.job, leave, &self.interrupted)?;
         self.has_ended = true;
         Ok(match ending {
             _ if self.interrupted.load(Ordering::Relaxed) => DialogueError::Interrupted,
@@ -94,7 +89,7 @@ impl Dialogue {
     /// Ends the job. The job has answered everything by now, so a bad end is no error.
     pub fn shutdown(mut self) -> io::Result<()> {
         self.say("end");
-        if leave_or_end(&mut self.child, LEAVE, &self.interrupted)? == Ending::Hung {
+        if leave_or_end(&mut self.job, LEAVE, &self.interrupted)? == Ending::Hung {
             eprintln!("polycast: {HUNG}");
         }
         self.has_ended = true;
@@ -106,8 +101,8 @@ impl Drop for Dialogue {
     fn drop(&mut self) {
         if !self.has_ended {
             // Nobody is left to be told if this fails.
-            let _ = end(&mut self.child);
-            let _ = self.child.wait();
+            let _ = end(&mut self.job);
+            let _ = self.job.child.wait();
         }
     }
 }
@@ -124,9 +119,9 @@ mod tests {
         let mut job = Dialogue::start(command, Arc::clone(&interrupted)).unwrap();
         interrupted.store(true, Ordering::Relaxed);
         assert!(matches!(job.line(), Err(DialogueError::Interrupted)));
-        let pid = nix::unistd::Pid::from_raw(job.child.id() as i32);
+        let pid = rustix::process::Pid::from_child(&job.job.child);
         drop(job);
-        assert!(nix::sys::signal::kill(pid, None).is_err());
+        assert!(rustix::process::test_kill_process(pid).is_err());
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! One launch of the measuring program: its lines as they come, until it ends or the user has enough.
 
-use std::io::{self, BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::processes::Processes;
+use crate::line_process::LineProcess;
 
 /// The interval at which a silent job is looked at.
 pub const LOOK: Duration = Duration::from_millis(100);
 
 /// The interval at which a job is looked at that is about to leave, which takes milliseconds.
 const LEAVE_LOOK: Duration = Duration::from_millis(5);
+
+/// The interval at which a launcher is looked at that cleans up.
+const END_LOOK: Duration = Duration::from_millis(20);
 
 /// The time that an mpiexec may take to clean up before it is ended.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -63,8 +65,7 @@ fn run_until<E: From<io::Error>>(
     interrupted: &AtomicBool,
     mut on_line: impl FnMut(&str) -> Result<Heard, E>,
 ) -> Result<Ending, E> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let lines = lines_of(&mut child);
+    let (mut job, lines) = LineProcess::start_heard(&mut command, Stdio::null())?;
     let mut last_result: Option<Instant> = None;
     loop {
         match lines.recv_timeout(LOOK) {
@@ -72,7 +73,7 @@ fn run_until<E: From<io::Error>>(
                 Ok(Heard::More) => {}
                 Ok(Heard::Last) => last_result = last_result.or_else(|| Some(Instant::now())),
                 Err(error) => {
-                    end(&mut child)?;
+                    end(&mut job)?;
                     return Err(error);
                 }
             },
@@ -80,7 +81,7 @@ fn run_until<E: From<io::Error>>(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.load(Ordering::Relaxed) {
-            end(&mut child)?;
+            end(&mut job)?;
             // What the job had already written counts.
             while let Ok(line) = lines.try_recv() {
                 on_line(&line)?;
@@ -92,64 +93,30 @@ fn run_until<E: From<io::Error>>(
         }
     }
     let left = leave.saturating_sub(last_result.map_or(Duration::ZERO, |since| since.elapsed()));
-    Ok(leave_or_end(&mut child, left, interrupted)?)
+    Ok(leave_or_end(&mut job, left, interrupted)?)
 }
 
 /// Waits for a job that has nothing more to say, and ends it if it stays for longer than `leave`.
-pub fn leave_or_end(child: &mut Child, leave: Duration, interrupted: &AtomicBool) -> io::Result<Ending> {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Ending::Exited(status));
-        }
-        if interrupted.load(Ordering::Relaxed) {
-            end(child)?;
-            return Ok(Ending::Exited(child.wait()?));
-        }
-        if began.elapsed() >= leave {
-            end(child)?;
-            child.wait()?;
-            return Ok(Ending::Hung);
-        }
-        thread::sleep(LEAVE_LOOK);
+pub fn leave_or_end(job: &mut LineProcess, leave: Duration, interrupted: &AtomicBool) -> io::Result<Ending> {
+    let is_interrupted = || interrupted.load(Ordering::Relaxed);
+    if let Some(status) = job.wait_until(Instant::now() + leave, LEAVE_LOOK, is_interrupted)? {
+        return Ok(Ending::Exited(status));
     }
-}
-
-/// A thread reads, so that an interrupt is noticed while nothing comes.
-pub fn lines_of(child: &mut Child) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut reader = BufReader::new(stdout);
-            let mut line = Vec::new();
-            // Bytes, not text: what a launcher mixes in need not be UTF-8.
-            // A line without its end was cut off by the death of its writer, perhaps inside of a number.
-            while reader.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
-                let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
-                line.clear();
-                if sender.send(text).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    receiver
+    let was_interrupted = is_interrupted();
+    end(job)?;
+    let status = job.child.wait()?;
+    Ok(if was_interrupted { Ending::Exited(status) } else { Ending::Hung })
 }
 
 /// Asks the launcher to end its ranks; ends whatever it has started on this machine if it does not, or leaves something.
-pub fn end(child: &mut Child) -> io::Result<()> {
-    let began = Instant::now();
-    let launcher = child.id() as i32;
+pub fn end(job: &mut LineProcess) -> io::Result<()> {
+    let launcher = job.child.id() as i32;
     let mut processes = Processes::default();
     processes.look(launcher);
-    let _ = kill(Pid::from_raw(launcher), Signal::SIGTERM);
-    while child.try_wait()?.is_none() {
-        if began.elapsed() > CLEAN_UP {
-            processes.look(launcher);
-            child.kill()?;
-            break;
-        }
-        thread::sleep(Duration::from_millis(20));
+    let _ = kill_process(Pid::from_child(&job.child), Signal::TERM);
+    if job.wait_until(Instant::now() + CLEAN_UP, END_LOOK, || false)?.is_none() {
+        processes.look(launcher);
+        job.child.kill()?;
     }
     processes.kill();
     Ok(())

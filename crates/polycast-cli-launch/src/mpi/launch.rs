@@ -42,7 +42,7 @@ impl Surroundings {
     pub fn of_this_process() -> Self {
         Surroundings {
             cores: available_parallelism().map_or(1, NonZeroUsize::get),
-            is_root: nix::unistd::geteuid().is_root(),
+            is_root: rustix::process::geteuid().is_root(),
             allocation: Allocation::of_this_process(),
         }
     }

@@ -141,13 +141,13 @@ pub fn tolerance_rule(oversubscribed: bool, from: TimeFrom) -> &'static str {
 impl Machine {
     /// Describes this machine. A value that cannot be read is empty.
     pub fn here() -> Machine {
-        let uname = nix::sys::utsname::uname().ok();
-        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpuinfo.lines().find(|line| line.starts_with("model name"));
         Machine {
-            host: text(uname.as_ref().map(|uname| uname.nodename())),
-            kernel: text(uname.as_ref().map(|uname| uname.release())),
+            host: text(uname.nodename()),
+            kernel: text(uname.release()),
             cpu: model.and_then(|line| line.split(": ").nth(1)).unwrap_or_default().to_owned(),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
         }

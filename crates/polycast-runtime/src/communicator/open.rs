@@ -13,6 +13,8 @@ use crate::abi::MpiError;
 use crate::asked::{self, COMPARED_WORDS};
 use crate::attach::{Agreed, Agreement, Layout, World, agree_on_number};
 use crate::fault::{self, Point};
+use crate::machine;
+use crate::mismatch;
 use crate::multicast::Reuse;
 use crate::trials::{self, ledgers};
 
@@ -55,13 +57,22 @@ impl Communicator {
         };
         let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
         let (mut common, mut of_network) = (None, None);
-        let agreed = agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, |beside| {
+        let wants = |beside: &[u64]| {
             common = beside.first_chunk().filter(|_| asks).and_then(asked::in_common);
             let (Some((layout, _)), Some(_)) = (&found, common) else { return true };
             self.network = common;
             of_network = Some(view.policy(&world, rank, &layout.world_ranks, common));
             of_network.as_ref().is_none_or(|policy| opening.wants_number(policy))
-        })?;
+        };
+        let agree = || agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, wants);
+        let agreed = match opening.late {
+            Some(call) => {
+                let patience = machine::patience();
+                let speak = || mismatch::say_waiting(&call, rank, None, patience.as_secs());
+                machine::watched(patience, speak, agree)?
+            }
+            None => agree()?,
+        };
         let (Agreed { number, more }, (mut layout, reuse)) = match (agreed, found, of_network) {
             (Agreement::Number(agreed), Some(found), _) => (agreed, found),
             (Agreement::NotWanted, _, Some(policy)) => {

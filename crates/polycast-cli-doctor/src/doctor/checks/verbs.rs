@@ -1,9 +1,9 @@
 //! InfiniBand and RoCE: can jobs multicast over them, and if not, why not?
 
-use nix::sys::resource::{Resource, getrlimit};
 use polycast_core::variables::MULTICAST;
 use polycast_net::verbs::{self, Verbs, VerbsError, VerbsPort};
 use polycast_net::{Group, Interface, Range};
+use rustix::process::{Resource, getrlimit};
 
 use crate::doctor::finding::{Finding, Topic};
 use crate::install::Installation;
@@ -26,7 +26,7 @@ pub fn check(interfaces: &[Interface], wanted: Option<&str>) -> Vec<Finding> {
         let of = |interface: &Interface| (interface.name.clone(), try_port(verbs, interface));
         interfaces.iter().filter(|interface| !interface.is_loopback || is_wanted).map(of).collect()
     });
-    let locked = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(u64::MAX, |(soft, _)| soft);
+    let locked = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX);
     findings(&devices, ports, locked)
 }
 

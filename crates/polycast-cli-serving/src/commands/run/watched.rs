@@ -6,10 +6,9 @@ use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -24,7 +23,7 @@ pub fn run(mut command: Command) -> io::Result<(ExitStatus, bool)> {
     // Before there is somebody to hand them to: none is lost.
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
     let mut child = command.stderr(Stdio::piped()).spawn()?;
-    let launcher = Pid::from_raw(child.id() as i32);
+    let launcher = Pid::from_child(&child);
     let handle = signals.handle();
     let forwarder = thread::spawn(move || signals.forever().for_each(|signal| hand_on(launcher, signal)));
     let stderr = child.stderr.take().expect("it is piped");
@@ -39,16 +38,15 @@ pub fn run(mut command: Command) -> io::Result<(ExitStatus, bool)> {
 fn hand_on(launcher: Pid, signal: i32) {
     let is_of_terminal = matches!(signal, SIGINT | SIGQUIT)
         && tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == getpgrp());
-    if let (false, Ok(signal)) = (is_of_terminal, Signal::try_from(signal)) {
-        let _ = kill(launcher, signal);
+    if let (false, Some(signal)) = (is_of_terminal, Signal::from_named_raw(signal)) {
+        let _ = kill_process(launcher, signal);
     }
 }
 
 /// Hands on what comes until the launcher has ended: a daemon that it leaves behind may hold the pipe for longer.
 fn look(child: &mut Child, mut stderr: ChildStderr) -> io::Result<bool> {
     rustix::io::ioctl_fionbio(&stderr, true)?;
-    let ending = rustix::process::Pid::from_raw(child.id() as i32)
-        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let ending = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
     let mut answer = AnswerSearch::default();
     loop {
         let has_ended = child.try_wait()?.is_some();

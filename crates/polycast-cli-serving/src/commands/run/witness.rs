@@ -6,8 +6,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::geteuid;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// The longest time that ranks may take to end after their launcher.
@@ -45,7 +45,7 @@ impl Listener {
         let deadline = Instant::now() + LIMIT;
         let mut brought = Vec::new();
         while let Ok((witness, _)) = self.listener.accept() {
-            if getsockopt(&witness, PeerCredentials).is_ok_and(|peer| peer.uid() == geteuid().as_raw()) {
+            if socket_peercred(&witness).is_ok_and(|peer| peer.uid == geteuid()) {
                 read(witness, &mut brought, deadline);
             }
         }

@@ -33,7 +33,10 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
         ("binomial", "pairs at doubling distances combine their parts", "Thakur et al. 2005"),
         ("k-nomial", "`k` ranks combine their parts in each round", "Hoefler and Moor 2014"),
     ],
-    Some(|ranks| { let rounds = doublings(ranks); Some(Stages { rounds, carried: rounds, combined: rounds }) })
+    Some(|ranks| {
+        let rounds = doublings(ranks);
+        Some(Stages { rounds, carried: rounds, combined: rounds })
+    })
 );
 
 fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {

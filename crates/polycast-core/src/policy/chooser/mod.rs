@@ -270,6 +270,7 @@ impl Chooser {
                     call: Some((*call, epoch)),
                     tunes,
                     is_by_multicast: false,
+                    late: (self.counts.earlier_calls(call.collective) > 1).then_some(*call),
                     asks: policy.asks(),
                     hears: is_comparable && tries && !self.learning.tunes,
                 };
@@ -290,7 +291,10 @@ impl Chooser {
             Answer::Multicast(outcome) => served.tried.tried_multicast(outcome),
             Answer::Look { has_died } => served.tried.looked(has_died),
             Answer::Memory(has_memory) => served.tried.tried_memory(has_memory),
-            Answer::Sums(sums) => return served.compared.judge(&self.policy, &sums),
+            Answer::Sums(sums) => {
+                served.judged = Collective::ALL.map(|of| Some(self.counts.earlier_calls(of)));
+                return served.compared.judge(&self.policy, &sums);
+            }
             Answer::Heard { trials, measured } => served.compared.heard(trials, measured),
             Answer::Measured { of, found } => served.compared.measured(of, found),
         }

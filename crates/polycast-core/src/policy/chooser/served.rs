@@ -8,7 +8,7 @@
 //! ```
 //! Each step may want an exchange first, and is taken again when that is heard.
 
-use super::super::{CallCounts, Capabilities, Choice, Epoch, Policy};
+use super::super::{CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
 use super::Learning;
 use super::alike::CallsAlike;
 use super::compared::{Compared, Judgement, Settled};
@@ -24,6 +24,8 @@ pub(super) struct Served {
     /// Capabilities that calls which are only started would have used, had they been tried.
     wanted: Capabilities,
     step: DecisionStep,
+    /// The calls of each collective that came before ways were judged last.
+    pub judged: [Option<u64>; Collective::ALL.len()],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +54,7 @@ impl Served {
             alike: CallsAlike::NONE,
             wanted: Capabilities::NONE,
             step: DecisionStep::Judging,
+            judged: Default::default(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Served {
             alike: CallsAlike::NONE,
             wanted: Capabilities::NONE,
             step: DecisionStep::Judging,
+            judged: Default::default(),
         }
     }
 

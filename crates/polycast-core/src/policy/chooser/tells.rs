@@ -2,11 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
+use super::super::{By, Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
 use super::alike::CallsAlike;
 use super::compared::is_comparable;
 use super::{Chooser, Learning, Standing};
 use crate::units::Bytes;
+
+/// Calls of a collective after a change of its answers in which another rank may still go by the old
+/// one.
+const CALLS_AFTER_CHANGE: u64 = 16;
 
 /// Calls that the door may leave to the MPI and count itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,13 +81,33 @@ impl Chooser {
         self.prior(call, 0).0
     }
 
-    fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
+    fn counts_now(&self, passed: u64) -> CallCounts {
         let mut counts = self.counts.clone();
         if let Standing::Served(served) = &self.state {
             counts.add(served.alike.collective, served.alike.made + passed);
         }
+        counts
+    }
+
+    fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
+        let counts = self.counts_now(passed);
         let epoch = counts.peek(&self.policy, call.collective);
         (*self.policy.choose(call, self.capabilities(), epoch), epoch)
+    }
+
+    /// True if calls like this one, which goes this way, were served in another one a few calls ago:
+    /// ranks that give another size may still be.
+    pub fn has_changed(&self, call: &Call, way: Choice) -> bool {
+        let counts = self.counts_now(0);
+        let is_few = |calls: u64| calls <= CALLS_AFTER_CHANGE;
+        let choice = |before| self.policy.choose(call, self.capabilities(), before).choice;
+        let change = counts.last_change(&self.policy, call.collective);
+        let judged = match &self.state {
+            Standing::Served(served) => served.judged[call.collective as usize],
+            _ => None,
+        };
+        judged.is_some_and(|at| is_few(counts.earlier_calls(call.collective).saturating_sub(at)))
+            || change.is_some_and(|(before, calls)| is_few(calls) && choice(before) != way)
     }
 
     /// True if a call that is left would be served if the ranks had a number.

@@ -121,12 +121,14 @@ pub struct Opening {
     pub asks: bool,
     /// True if rank 0 tells what it knows of trials.
     pub hears: bool,
+    /// The call, if calls before were left to the MPI: ranks that give another size may leave it, too.
+    pub late: Option<Call>,
 }
 
 impl Opening {
     /// An opening whatever the call is.
     pub(super) fn of_any(policy: &Policy, is_by_multicast: bool) -> Opening {
-        Opening { call: None, tunes: false, is_by_multicast, asks: policy.asks(), hears: false }
+        Opening { call: None, tunes: false, is_by_multicast, asks: policy.asks(), hears: false, late: None }
     }
 
     /// True if a group will be needed by what `policy` says. If all leaders have one, nothing more
