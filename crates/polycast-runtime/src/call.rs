@@ -3,78 +3,28 @@
 use std::ptr::null;
 use std::time::Instant;
 
+use polycast_core::policy::chooser::Chosen;
 use polycast_core::policy::{self, Choice, Collective, Epoch};
 use polycast_core::protocol::{Counters, Mismatch};
-use polycast_core::units::{Bytes, Rank};
+use polycast_core::units::Bytes;
 
 use crate::abi::{MpiError, Reduction};
 
-/// A call that asks to be planned.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    pub of: policy::Call,
-    /// Rank of the root; without meaning for collectives that have none.
-    pub root: Rank,
-    /// True if the call may be served in different ways from one call to the next: the result is
-    /// the same to the last bit.
-    pub may_be_compared: bool,
-    /// True if contributions must be combined in the order of ranks.
-    pub is_ordered: bool,
-    /// True if contributions are combined by an operation that the program defined itself.
-    pub is_own: bool,
-}
-
-/// A chosen way to serve a call, with the call's epoch. The epoch is kept because other ranks may
-/// have been called with another size.
+/// The server of a call: the stock MPI, or polycast by what is planned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chosen {
-    pub choice: Choice,
-    pub(crate) epoch: Epoch,
-    /// True if the program does not wait for the call, so its duration says nothing about the way.
-    pub(crate) is_ahead: bool,
-}
-
-/// The server of a call: the stock MPI or polycast.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Decision {
+pub enum Answer<Planned> {
     /// The stock MPI.
-    Left,
-    /// The stock MPI; `Communicator::end_of_left` is to be called when the MPI has done the call.
-    LeftAndTimed,
-    /// Polycast: `Communicator::start` in the chosen way.
-    Served(Chosen),
+    ToStock,
+    /// The stock MPI; `Communicator::end_of_stock` is to be called when the MPI has done the call.
+    ToStockAndTimed,
+    /// Polycast.
+    Served(Planned),
 }
 
-impl Decision {
-    /// The decision of a rank that does not know what the other ranks do: its call gives the error.
-    pub const UNKNOWN: Decision = {
-        let chosen = Chosen { choice: Choice::Stock, epoch: Epoch::FIRST, is_ahead: false };
-        Decision::Served(chosen)
-    };
-}
-
-/// The reason why a call is served as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// The rules alone decided.
-    Rules(policy::By),
-    /// Ways are being compared, and it is this one's turn.
-    Compared,
-    /// The way was faster when ways were compared.
-    Faster,
-    /// The call combines long contributions by the program's own operation.
-    OwnOperation,
-    /// The call may need more memory than some rank gets.
-    LittleMemory,
-}
-
-/// The moment at which a call that the program does not wait for is planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
-    /// At the call's beginning, on this rank alone.
-    Local,
-    /// Before the call begins: all ranks come, and may wait for each other.
-    MayWait,
+impl Answer<Chosen> {
+    /// The answer of a rank that does not know what the other ranks do: its call gives the error.
+    pub const UNKNOWN: Answer<Chosen> =
+        Answer::Served(Chosen { choice: Choice::Stock, epoch: Epoch::FIRST, is_ahead: false });
 }
 
 /// The buffers that a rank hands in for a call.

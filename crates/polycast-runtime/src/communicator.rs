@@ -1,430 +1,451 @@
-//! One communicator: its rules, its log, its broadcasts.
+//! A communicator: its chooser, which says who serves a call, the log of its calls, and what serves them, which is made when the first is to be
+//! served; most communicators never have that.
+//!
+//! ```text
+//!  plan ──▶ chooser.next ──▶ First(exchange) ──▶ learn ──▶ chooser.heard ──▶ chooser.next …
+//!                │                               open, exchanges, tune
+//!                └──▶ to the MPI, or a plan ──▶ run | start, test, wait: serving
+//! ```
 
-mod ahead;
+mod exchanges;
+mod open;
 mod patience;
+mod plan;
 mod progress;
 mod retired;
-mod steady;
+mod serving;
 mod tune;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
-use polycast_core::algorithm::broadcast::Planner;
-use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
-use polycast_core::tree::DynamicTimes;
-use polycast_core::units::Rank;
-use polycast_shm::Processors;
+use polycast_core::collective::{self, Collective};
+use polycast_core::network::Network;
+use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Request, Waiting, WhoServes};
+use polycast_core::policy::trials::Sample;
+use polycast_core::policy::{Choice, CommunicatorShape, Policy, ToStock};
+use polycast_core::units::{Bytes, Rank};
 
-use crate::abi::{GIVES_WAY, MpiError, SteadyCalls};
-use crate::attach::{Layout, World};
-use crate::call::{Activity, Chosen, Decision, Failure, Wanted, Why};
+use crate::abi::{Sizes, SteadyCalls, saturated};
+use crate::attach::{View, World};
+use crate::call::{Answer, Buffers, Failure, OperationKey};
 use crate::door::Door;
 use crate::fault::{self, Point};
-use crate::idle::Idle;
-use crate::messages::{Address, Messages};
-use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Seat, Unavailable, set_up};
-use crate::node_memory::{self, Found};
-use crate::operation::{CellCall, Operations, Shared};
-use crate::reason::Reason;
-use crate::report::{self, Log};
-use crate::say::warn_once;
+use crate::report::{self, Log, nanos};
 use crate::settings::{self, Settings};
-use crate::tags::{TagSpace, Tags};
-use crate::trials::Comparison;
-pub use retired::{leave_all_to_mpi, visit as visit_retired};
-use steady::Steady;
+use crate::trace::CallTrace;
+use crate::{machine, trials};
+use plan::Pool;
+pub use plan::{Operation, Plan};
+use progress::{Over, Told};
+pub use retired::leave_all_to_mpi;
+use serving::Serving;
 
-/// Calls for which multicast would have been chosen, until it is tried again where it did not work;
-/// then twice as many, and so on up to the most. So it is tried before twice the time is over after
-/// which the leaders hold it worth its time. Such a try takes a second, any other one message to
-/// and from each rank.
-const RETRY_AFTER_CALLS: u32 = 16;
-const MAX_RETRY_AFTER_CALLS: u32 = 1 << 16;
+/// Sizes of the calls that the door leaves by itself, by collective.
+pub type Passing = [Sizes; Collective::ALL.len()];
 
-/// Calls for which multicast is chosen, from one look whether a root has told the ranks to leave it
-/// to the next. All ranks look before the same calls, when those before are over.
-const CALLS_UNTIL_LOOK: u32 = 4;
-
-/// State of the multicast between the communicator's nodes.
-pub(crate) enum MulticastState {
-    Untried,
-    /// Ready: the leaders have a driver.
-    Ready,
-    /// Unavailable: trees serve; multicast is tried again after `calls_until_retry` calls for which
-    /// it would have been chosen.
-    Unavailable {
-        calls_until_retry: u32,
-        interval: u32,
-    },
-    /// Freed by the program; the neighbours have not yet said goodbye.
-    Leaving(Box<NodeMessages>),
-}
-
-/// State of the shared memory of the communicator's nodes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MemoryState {
-    Untried,
-    /// Ready: each node of several ranks has memory.
-    Ready,
-    /// Used on no node, since not all have it.
-    Unavailable,
-}
-
-/// A communicator that is served: its state in one process.
+/// A communicator as the door holds it: `polycast_communicator` of polycast.h, which knows the
+/// first fields.
+#[repr(C)]
 pub struct Communicator {
-    pub(crate) door: Door,
-    /// Number that marks this communicator's messages on the private communicator of all ranks.
-    pub(crate) number: u32,
-    /// True if something went wrong with the messages. Nobody else may then have the number: some
-    /// may be on their way.
-    pub(crate) is_spoiled: bool,
-    /// Capabilities of this communicator, as far as they were tried; the rest is assumed to be
-    /// there.
-    pub(crate) capabilities: Capabilities,
-    pub(crate) counts: CallCounts,
-    pub(crate) layout: Arc<Layout>,
-    pub(crate) multicast: MulticastState,
-    memory: MemoryState,
-    calls_until_look: u32,
-    /// Capabilities that unwaited calls would have used, had they been tried: they are, in the next
-    /// call that is waited for.
-    pub(crate) wanted: Capabilities,
-    pub(crate) log: Log,
-    pub(crate) comparison: Comparison,
-    pub(crate) steady: Steady,
-    /// Time in which rank 0 may have ways measured apart from the program's calls.
-    pub(crate) tuning_budget: Duration,
-    pub(crate) tags: Tags,
-    pub(crate) shared: Shared,
-    pub(crate) operations: Operations,
-    /// The last call of each collective that went through cells.
-    pub(crate) cell_calls: [Option<Box<CellCall>>; Collective::ALL.len()],
-    pub(crate) idle: Idle,
-    /// The calls of each collective that came before ways were judged last.
-    judged: [Option<u64>; Collective::ALL.len()],
-    /// The failure, if MPI or polycast failed while ranks agreed on something, or in no operation's
-    /// own message: this rank then does not know what the others do.
-    pub(crate) broken: Option<Failure>,
+    /// Calls that the door leaves without asking; none while somebody reads what becomes of calls.
+    pub passing: Passing,
+    /// Calls that the door leaves as well, and counts: it gives back the rest.
+    pub steady: SteadyCalls,
+    /// Calls that the door was given so.
+    given: u32,
+    door: Door,
+    rank: Rank,
+    ranks: u32,
+    /// `None` if this rank does not know the settings of the others.
+    view: Option<Arc<View>>,
+    /// The network between the nodes, if somebody has measured it.
+    network: Option<Network>,
+    chooser: Chooser,
+    log: Log,
+    /// The failure, if MPI or polycast failed while ranks agreed on something: this rank then does
+    /// not know what the others do.
+    broken: Option<Failure>,
+    serving: Option<Box<Serving>>,
+    /// Plans that were given back, for the next calls.
+    pub plans: Pool,
 }
 
 impl Communicator {
-    /// A communicator with a number on which its ranks have agreed, after the calls in `counts`.
+    /// A communicator after `earlier_calls` of each collective; `None` if all ranks leave it to the
+    /// stock MPI. Local, unless the program has changed settings. Where MPI fails on this rank, the
+    /// others may serve: its calls give MPI's error.
     pub fn new(
         door: Door,
         rank: Rank,
-        layout: &Arc<Layout>,
-        settings: &Settings,
-        (number, tags): (u32, TagSpace),
-        counts: CallCounts,
+        world_ranks: &[u32],
+        earlier_calls: [u32; Collective::ALL.len()],
+    ) -> Option<Communicator> {
+        // What goes wrong with others is no matter of this one.
+        let _ = catch_unwind(|| {
+            retired::visit();
+            if world_ranks[rank.index()] == 0 {
+                settings::warn_of_problems();
+            }
+        });
+        let made = match Communicator::find_rules(door, rank, world_ranks, earlier_calls.map(u64::from)) {
+            Ok(made) => made?,
+            Err(failure) => Communicator::broken(door, rank, world_ranks.len() as u32, failure),
+        };
+        report::attached();
+        Some(made)
+    }
+
+    fn find_rules(
+        door: Door,
+        rank: Rank,
+        world_ranks: &[u32],
+        earlier_calls: [u64; Collective::ALL.len()],
+    ) -> Result<Option<Communicator>, Failure> {
+        let Some(world) = World::get()? else { return Ok(None) };
+        let Some(view) = View::of(&world, &door, rank.index(), world_ranks.len())? else { return Ok(None) };
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            view.tell(rank, world_ranks);
+            (
+                view.policy(&world, rank, world_ranks, None),
+                world.room.map(|room| LongestCalls::new(room, view.shape(&world, world_ranks))),
+                Log::new(&view.settings, CallTrace::of(rank, world_ranks)),
+            )
+        }));
+        let (policy, longest, log) = found.map_err(|_| Failure::Internal)?;
+        let Settings { trials, tune, .. } = &*view.settings;
+        let learning = Learning { tries: *trials, tunes: tune.is_some() };
+        let chooser = Chooser::new(policy, learning, longest, earlier_calls, log.is_wanted());
+        let of = (rank, world_ranks.len() as u32);
+        Ok(Some(Communicator::with(door, of, Some(view), chooser, log)))
+    }
+
+    fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Communicator {
+        let settings = Arc::new(Settings::default());
+        let [ranks_per_processor, switches] = [1; 2];
+        let shape = CommunicatorShape {
+            ranks,
+            nodes: 1,
+            ranks_per_node: ranks,
+            ranks_per_processor,
+            switches,
+            network: None,
+        };
+        let policy = Arc::new(Policy::new(settings.rules(None), shape));
+        let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
+        let log = Log::new(&settings, None);
+        let mut made = Communicator::with(door, (rank, ranks), None, chooser, log);
+        made.fail(failure);
+        made
+    }
+
+    fn with(
+        door: Door,
+        (rank, ranks): (Rank, u32),
+        view: Option<Arc<View>>,
+        chooser: Chooser,
         log: Log,
     ) -> Communicator {
-        let planner = Planner::new(layout.site.clone());
-        let planner = match &settings.parameters {
-            Some(parameters) => planner.measured(parameters.content.clone()),
-            None => planner,
-        };
-        let nodes = layout.nodes.clone();
-        let planner = planner.on_nodes(nodes.clone());
-        let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
-        Communicator {
+        let mut made = Communicator {
+            passing: [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()],
+            steady: SteadyCalls::NONE,
+            given: 0,
             door,
-            number,
-            is_spoiled: false,
-            capabilities: Capabilities::ALL,
-            counts,
-            multicast: MulticastState::Untried,
-            memory: MemoryState::Untried,
-            calls_until_look: CALLS_UNTIL_LOOK,
-            wanted: Capabilities::NONE,
+            rank,
+            ranks,
+            view,
+            network: None,
+            chooser,
             log,
-            comparison: Comparison::new(settings.trials, settings.tune.is_some(), layout.shape),
-            steady: Steady::NONE,
-            tuning_budget: settings.tune.unwrap_or_default(),
-            tags: tags.operations(),
-            shared: Shared {
-                rank,
-                policy: layout.policy.clone(),
-                planner,
-                on_node: Planner::new(layout.node.clone()).on_nodes(Arc::new(nodes.alone(rank))),
-                nodes,
-                messages: Messages::new(door, address),
-                memory: None,
-                driver: None,
-                deaf: Deaf::default(),
-                by_multicast: 0,
-                activity: Activity::Nothing,
-                dynamic: DynamicTimes::default(),
-                early: Vec::new(),
-                spare: Vec::new(),
-                told: None,
-            },
-            operations: Operations::default(),
-            cell_calls: Default::default(),
-            idle: Idle::new(layout.neighbours, door.capabilities() & GIVES_WAY != 0),
-            layout: layout.clone(),
-            judged: Default::default(),
             broken: None,
-        }
+            serving: None,
+            plans: Pool::default(),
+        };
+        made.tell_door();
+        made
     }
 
-    /// Decides who serves a call, alike on all ranks. Collective the first time that a choice needs
-    /// something that has not been tried.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Decides who serves a call, alike on all ranks. Collective if the ranks must learn something
+    /// first, which no call does that is only started.
     ///
-    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
-    /// gives the error.
-    pub fn plan(&mut self, call: Wanted) -> Decision {
-        if self.broken.is_none()
-            && let Some(decision) = self.steady.next(&call)
-        {
-            return decision;
-        }
-        self.add_up();
-        self.log.begin(&call.of, call.root);
-        let epoch = self.counts.next(&self.shared.policy, &call.of);
-        self.plan_in(call, epoch)
+    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says that it serves the
+    /// call, which gives the error.
+    #[inline]
+    pub fn plan(&mut self, request: &Request, root: Rank) -> Answer<Chosen> {
+        self.count_passed();
+        self.look_for_failures();
+        let answer = match self.chooser.at_once(request) {
+            Some(next) => self.carry_out(next, request, root, true),
+            None => self.decide(request, root),
+        };
+        self.give_to_door();
+        answer
     }
 
-    /// Decides who serves a call that was counted already and lies in `epoch`.
-    pub fn plan_in(&mut self, call: Wanted, epoch: Epoch) -> Decision {
-        if self.broken.is_none() {
-            match catch_unwind(AssertUnwindSafe(|| self.decide(call, epoch))) {
-                Ok(Ok(decision)) => return decision,
-                Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
-                Err(_) => self.broken = Some(Failure::Internal),
+    fn decide(&mut self, request: &Request, root: Rank) -> Answer<Chosen> {
+        if request.when == Waiting::Waited {
+            self.log.begin(&request.call, root);
+        }
+        let decided = catch_unwind(AssertUnwindSafe(|| self.learn_and_choose(request, root)));
+        let answer = decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| self.fail(failure));
+        self.tell_door();
+        answer
+    }
+
+    fn learn_and_choose(&mut self, request: &Request, root: Rank) -> Result<Answer<Chosen>, Failure> {
+        loop {
+            match self.chooser.next(request) {
+                WhoServes::First(exchange) => {
+                    let answer = self.learn(exchange, request, root)?;
+                    self.hear(answer);
+                }
+                next => {
+                    fault::point(Point::Choose);
+                    return Ok(self.carry_out(next, request, root, false));
+                }
             }
         }
-        Decision::UNKNOWN
+    }
+
+    /// Notes what was decided. `is_new`: the log does not know the call yet.
+    #[inline]
+    fn carry_out(&mut self, next: WhoServes, request: &Request, root: Rank, is_new: bool) -> Answer<Chosen> {
+        let (call, is_waited) = (&request.call, request.when == Waiting::Waited);
+        let (sample, why) = match next {
+            WhoServes::Leave { sample, why } | WhoServes::Serve { sample, why, .. } => (sample, why),
+            WhoServes::Broken | WhoServes::First(_) => return Answer::UNKNOWN,
+        };
+        if is_waited && !is_new {
+            self.begin_timing(sample);
+        }
+        let Communicator { log, chooser, .. } = self;
+        match (next, why) {
+            (WhoServes::Serve { chosen, .. }, Some(why)) => {
+                if !is_waited {
+                    log.begin(call, root);
+                }
+                log.chosen(call, chosen.choice, why);
+                Answer::Served(chosen)
+            }
+            (WhoServes::Serve { chosen, .. }, None) => Answer::Served(chosen),
+            (_, Some(why)) if is_waited || is_new => {
+                if is_new {
+                    log.begin(call, root);
+                }
+                let is_logged = log.leave(call, why, || chooser.is_refused(call));
+                if is_logged || sample.is_some() { Answer::ToStockAndTimed } else { Answer::ToStock }
+            }
+            _ => Answer::ToStock,
+        }
+    }
+
+    /// Begins to time a call, if it counts.
+    fn begin_timing(&mut self, sample: Option<Sample>) {
+        if let Some(serving) = &mut self.serving {
+            (serving.timed, serving.ended) = (sample.map(|sample| (sample, machine::now())), None);
+        }
+    }
+
+    /// Breaks the communicator.
+    #[cold]
+    fn fail(&mut self, failure: Failure) -> Answer<Chosen> {
+        self.broken = Some(failure);
+        if let Some(serving) = &mut self.serving {
+            serving.broken.get_or_insert(failure);
+        }
+        self.chooser.fail();
+        self.tell_door();
+        Answer::UNKNOWN
+    }
+
+    /// Takes note of a failure that was no operation's own.
+    #[inline]
+    fn look_for_failures(&mut self) {
+        let failure = self.serving.as_ref().and_then(|serving| serving.broken);
+        if let (None, Some(failure)) = (self.broken, failure) {
+            self.fail(failure);
+        }
+    }
+
+    /// Tells the door which calls it leaves uncounted.
+    fn tell_door(&mut self) {
+        self.passing = self
+            .chooser
+            .passing()
+            .map(|ToStock { below, above }| Sizes { below: saturated(below), above: saturated(above) });
+    }
+
+    /// Gives the door the calls alike that it may leave, and counts.
+    #[inline]
+    fn give_to_door(&mut self) {
+        let Some(counted) = self.chooser.passing_if_counted() else { return };
+        let Ok(first) = u32::try_from(*counted.bytes.start()) else { return };
+        self.given = saturated(counted.calls);
+        let (collective, last) = (counted.collective as u32, saturated(*counted.bytes.end()));
+        self.steady = SteadyCalls { collective, first, last, calls: self.given };
+    }
+
+    /// Counts the calls that the door has left, and takes back the rest.
+    #[inline]
+    fn count_passed(&mut self) {
+        if self.given > 0 {
+            self.chooser.passed(self.passed_by_door());
+            (self.given, self.steady) = (0, SteadyCalls::NONE);
+        }
+    }
+
+    fn passed_by_door(&self) -> u64 {
+        u64::from(self.given - self.steady.calls)
+    }
+
+    /// What serves, for a call that was planned.
+    fn serving(&mut self) -> Result<&mut Serving, Failure> {
+        match (self.broken, &mut self.serving) {
+            (Some(failure), _) => Err(failure),
+            (None, Some(serving)) => Ok(serving),
+            (None, None) => Err(Failure::Internal),
+        }
+    }
+
+    /// Starts a call as it was chosen. All ranks start their calls in the same order.
+    ///
+    /// # Errors
+    /// Nothing was started, and none will be: an earlier failure was not an operation's own.
+    ///
+    /// # Safety
+    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Communicator::test`] or [`Communicator::wait`] says that
+    /// the operation has ended.
+    pub unsafe fn start(
+        &mut self,
+        chosen: Chosen,
+        of: collective::Call,
+        buffers: Buffers,
+    ) -> Result<OperationKey, Failure> {
+        let (capabilities, traced) = (self.chooser.capabilities(), self.log.number());
+        // SAFETY: handed on from the caller.
+        unsafe { self.serving()?.start(chosen, capabilities, traced, of, buffers) }
+    }
+
+    /// Starts a call as it was chosen, and waits for its end.
+    ///
+    /// # Errors
+    /// As for [`Communicator::start`], and what goes wrong later.
+    ///
+    /// # Safety
+    /// As for [`Communicator::start`], until this returns.
+    pub unsafe fn run(
+        &mut self,
+        chosen: Chosen,
+        of: collective::Call,
+        buffers: Buffers,
+    ) -> Result<(), Failure> {
+        let capabilities = self.chooser.capabilities();
+        self.serving()?;
+        let Communicator { serving: Some(serving), log, chooser, .. } = self else {
+            return Err(Failure::Internal);
+        };
+        // SAFETY: handed on from the caller.
+        let over = unsafe { serving.run(chosen, capabilities, of, buffers, &mut Told { log, chooser }) };
+        self.end(over)
+    }
+
+    /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
+    /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
+    pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+        let Communicator { serving, log, chooser, .. } = self;
+        let Some(serving) = serving else { return Some(Err(Failure::Internal)) };
+        let over = serving.test(key, &mut Told { log, chooser })?;
+        Some(self.end(over))
+    }
+
+    /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
+    pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
+        let Communicator { serving, log, chooser, .. } = self;
+        let Some(serving) = serving else { return Err(Failure::Internal) };
+        let over = serving.wait(key, &mut Told { log, chooser });
+        self.end(over)
+    }
+
+    /// Tells the chooser of a call's end. A failure ends settled decisions: others may serve the
+    /// next call.
+    fn end(&mut self, Over { outcome, is_ahead }: Over) -> Result<(), Failure> {
+        if !is_ahead {
+            self.end_timing();
+        }
+        if let Err(failure) = outcome {
+            if failure == Failure::Size {
+                self.chooser.sizes_differ();
+            }
+            self.count_passed();
+            self.chooser.add_up();
+        }
+        outcome
+    }
+
+    #[inline]
+    fn end_timing(&mut self) {
+        let Some(serving) = &mut self.serving else { return };
+        serving.ended = serving.timed.take();
+        if let Some((sample, begun)) = serving.ended {
+            self.chooser.took(sample, nanos(machine::now() - begun));
+        }
     }
 
     /// Takes the time of a call that was left to the MPI, which has done it.
-    pub fn end_of_left(&mut self) {
-        self.comparison.ended(Ok(()));
+    pub fn end_of_stock(&mut self) {
+        self.end_timing();
         self.log.end_of_left();
     }
 
-    fn decide(&mut self, wanted: Wanted, epoch: Epoch) -> Result<Decision, MpiError> {
-        fault::point(Point::Choose);
-        while self.comparison.is_due() {
-            self.finish_all();
-            self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
-            self.judged = Collective::ALL.map(|of| Some(self.counts.earlier_calls(of)));
-        }
-        let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
-        self.try_what_is_wanted()?;
-        self.retry_multicast(&call, epoch)?;
-        let (choice, why) = loop {
-            let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
-            self.learn(decision, &wanted)?;
-            if !may_be_compared {
-                let choice = self.comparison.unchanging(decision, &call, self.capabilities);
-                let choice = if is_ordered { choice.in_order() } else { choice };
-                if self.provides(choice)? {
-                    break (choice, Why::Rules(decision.by));
-                }
-                continue;
-            }
-            let Communicator { comparison, shared, capabilities, .. } = self;
-            let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
-            if self.provides(choice)? {
-                break (choice, why);
-            }
-        };
-        self.comparison.starts(&call, self.shared.rank == root);
-        let decision = if choice == Choice::Stock {
-            let is_logged = self.log.leave(&call, why, || false);
-            let is_timed = is_logged || self.comparison.is_timed();
-            if is_timed { Decision::LeftAndTimed } else { Decision::Left }
-        } else {
-            self.log.chosen(&call, choice, why);
-            Decision::Served(Chosen { choice, epoch, is_ahead: false })
-        };
-        self.look_ahead(&wanted, epoch, decision);
-        Ok(decision)
-    }
-
-    /// The way that would serve a call, as known without trying, and true if ways are being
-    /// compared for such calls. `given`: the calls that the door counts itself.
-    pub fn choice(&self, call: &policy::Call, given: &SteadyCalls) -> (Choice, bool) {
-        let epoch = self.counts_now(given).peek(&self.shared.policy, call.collective);
-        let rules = *self.shared.policy.choose(call, self.capabilities, epoch);
-        self.comparison.found(rules, &self.shared.policy, call, self.capabilities, epoch)
-    }
-
-    /// True if the communicator has the capabilities that `choice` needs; they are tried the first
-    /// time. Those that it has not are missing from `self.capabilities` then.
-    pub(crate) fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
-        self.has(choice.needs())
-    }
-
-    pub(crate) fn has(&mut self, needs: Capabilities) -> Result<bool, MpiError> {
-        if needs.has(Capabilities::MULTICAST) {
-            if !self.has_multicast()? {
-                return Ok(false);
-            }
-            let Layout { nodes, world_ranks, .. } = &*self.layout;
-            if (nodes.count() as usize) < world_ranks.len() {
-                // Through which ranks of a node hand on what has come; without it they send messages.
-                self.has_memory()?;
-            }
-        }
-        Ok(!needs.has(Capabilities::SHARED) || self.has_memory()?)
-    }
-
-    /// Capabilities that have not been tried. Where ranks share nodes, data that comes by multicast
-    /// is handed on through memory, if there is any: so multicast counts as untried until memory is
-    /// tried, or some ranks would go another way later.
-    pub(crate) fn untried(&self) -> Capabilities {
-        let is_memory_untried = self.memory == MemoryState::Untried;
-        let shares_nodes = (self.shared.nodes.count() as usize) < self.layout.world_ranks.len();
-        let is_untried =
-            matches!(self.multicast, MulticastState::Untried) || shares_nodes && is_memory_untried;
-        let multicast = is_untried.then_some(Capabilities::MULTICAST);
-        let memory = is_memory_untried.then_some(Capabilities::SHARED);
-        multicast.into_iter().chain(memory).fold(Capabilities::NONE, |all, one| all | one)
-    }
-
-    /// True if the nodes have shared memory, which is tried the first time.
-    fn has_memory(&mut self) -> Result<bool, MpiError> {
-        if self.memory == MemoryState::Untried {
-            self.try_memory()?;
-        }
-        Ok(self.memory == MemoryState::Ready)
-    }
-
-    #[cold]
-    fn try_memory(&mut self) -> Result<(), MpiError> {
-        self.finish_all();
-        let Layout { nodes, world_ranks, .. } = &*self.layout;
-        self.memory = match node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)? {
-            Found::Memory(mut memory) => {
-                if let Some(memory) = &mut memory {
-                    let is_crowded = self.idle.is_crowded();
-                    memory.cells().set_processors(if is_crowded {
-                        Processors::Shared
-                    } else {
-                        Processors::Own
-                    });
-                }
-                self.shared.memory = memory;
-                MemoryState::Ready
-            }
-            Found::Unavailable => {
-                self.capabilities = self.capabilities.without(Capabilities::SHARED);
-                MemoryState::Unavailable
-            }
-        };
-        Ok(())
-    }
-
-    /// True if multicast works. Tries it the first time; looks at times whether it has died.
-    fn has_multicast(&mut self) -> Result<bool, MpiError> {
-        match self.multicast {
-            MulticastState::Untried => self.try_multicast()?,
-            MulticastState::Ready if self.calls_until_look == 0 => {
-                self.finish_all();
-                self.calls_until_look = CALLS_UNTIL_LOOK;
-                if self.shared.deaf.is_told {
-                    self.leave_multicast();
-                }
-            }
-            _ => {}
-        }
-        self.calls_until_look = self.calls_until_look.saturating_sub(1);
-        Ok(matches!(self.multicast, MulticastState::Ready))
-    }
-
-    /// Gives multicast up for a while. All ranks have been told, and nothing is on its way.
-    fn leave_multicast(&mut self) {
-        self.shared.deaf = Deaf::default();
-        if let Some(driver) = &mut self.shared.driver {
-            driver.leave();
-        }
-        if self.shared.rank == Rank(0) {
-            warn_once(&format!(
-                "multicast has died between the nodes: some node hears nothing any more; trees serve; it is tried again \
-                 after {} s, before as many broadcasts have followed as came in these; `polycast doctor --watch` finds out more",
-                RETRY_AFTER.as_secs()
-            ));
-        }
-        self.without_multicast(RETRY_AFTER_CALLS);
-    }
-
-    fn without_multicast(&mut self, interval: u32) {
-        self.multicast = MulticastState::Unavailable { calls_until_retry: interval, interval };
-        self.capabilities = self.capabilities.without(Capabilities::MULTICAST);
-    }
-
-    /// Tries multicast again where it did not work, after a number of calls, which all ranks count
-    /// alike. Whether a try is worth its time by then is for each leader to say in it.
-    fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
-        let MulticastState::Unavailable { calls_until_retry, .. } = &mut self.multicast else {
-            return Ok(());
-        };
-        if self.shared.policy.choose(call, Capabilities::ALL, epoch).choice.is_by_multicast() {
-            *calls_until_retry = calls_until_retry.saturating_sub(1);
-            if *calls_until_retry == 0 {
-                self.try_multicast()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn multicast_interval(&self) -> Option<u32> {
-        match self.multicast {
-            MulticastState::Unavailable { interval, .. } => Some(interval),
-            _ => None,
+    /// Takes the time of a served call anew, when the door is through with it and has unpacked the
+    /// data: the MPI's time has that, too.
+    #[inline]
+    pub fn end_of_served(&mut self) {
+        let ended = self.serving.as_mut().and_then(|serving| serving.ended.take());
+        if let Some((sample, begun)) = ended {
+            self.chooser.took(sample, nanos(machine::now() - begun));
         }
     }
 
-    fn try_multicast(&mut self) -> Result<(), MpiError> {
-        self.finish_all();
-        let (rank, layout) = (self.shared.rank, &*self.layout);
-        let outcome = match layout.nodes.count() > 1 {
-            true => set_up(&self.door, rank, &layout.nodes, &layout.hosts, &layout.processes)?,
-            false => Err(Unavailable::nowhere()),
-        };
-        match outcome {
-            Ok(seat) => self.begin_multicast(seat),
-            Err(unavailable) => {
-                if let MulticastState::Untried = self.multicast {
-                    report::fell_back(unavailable.to_string());
-                }
-                let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
-                if let (Rank(0), false) = (rank, is_said) {
-                    let alike = || {
-                        let world = World::get().ok().flatten();
-                        world.map_or(Vec::new(), |world| {
-                            let alike = world.on_one_kernel(&self.layout.world_ranks);
-                            alike.into_iter().map(|rank| world.told.host_name(rank)).collect()
-                        })
-                    };
-                    unavailable.warning(alike).inspect(|warning| warn_once(warning));
-                }
-                self.without_multicast(match (self.multicast_interval(), unavailable.reason) {
-                    _ if !unavailable.may_pass() => u32::MAX,
-                    (Some(interval), Reason::TriedBefore) => {
-                        interval.saturating_mul(2).min(MAX_RETRY_AFTER_CALLS)
-                    }
-                    _ => RETRY_AFTER_CALLS,
+    /// The way that would serve a call, as known without trying; true if ways are compared for it.
+    pub fn expected(&self, collective: Collective, bytes: Bytes) -> (Choice, bool) {
+        self.chooser.expected(collective, bytes, self.passed_by_door())
+    }
+
+    /// Bytes of memory that operations keep for their next call.
+    #[cfg(test)]
+    pub fn scratch_bytes(&self) -> usize {
+        self.serving.as_ref().map_or(0, |serving| serving.operations.scratch_bytes())
+    }
+
+    /// Detaches the communicator, which is freed. `is_over`: MPI ends, and nobody asks again.
+    pub fn detach(mut self: Box<Communicator>, is_over: bool) {
+        self.count_passed();
+        self.chooser.add_up();
+        match self.serving.take() {
+            Some(serving) => {
+                let shape = serving.layout.shape;
+                let policy = self.chooser.policy().clone();
+                let trials = self.chooser.trials_mut();
+                serving.detach(is_over, || {
+                    trials.into_iter().for_each(|trials| trials::ledgers::learn(shape, &policy, trials));
                 });
             }
-        }
-        Ok(())
-    }
-
-    /// Takes multicast into use: the nodes are connected, and the leaders have a seat.
-    pub fn begin_multicast(&mut self, seat: Option<Seat>) {
-        match (&mut self.shared.driver, seat) {
-            (Some(driver), Some(seat)) => driver.return_to(seat),
-            (driver, seat) => {
-                let leaders = self.shared.nodes.leaders();
-                *driver = seat.map(|seat| Box::new(Driver::new(seat, leaders)));
+            None => {
+                report::released(None);
+                self.door.close();
             }
         }
-        self.multicast = MulticastState::Ready;
-        self.calls_until_look = CALLS_UNTIL_LOOK;
-        self.capabilities = self.capabilities | Capabilities::MULTICAST;
     }
 }
+
+#[cfg(test)]
+mod tests;

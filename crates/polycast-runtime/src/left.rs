@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst, Prediction, Ranks};
+use polycast_core::policy::{self, AtFirst, CommunicatorShape, Prediction, Ranks};
 
 use crate::of_process::of_process;
 use crate::settings::Settings;
@@ -45,11 +45,12 @@ pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
                 _ => Ranks { least: 2, most: 2 },
             };
             let of = (ranks, most);
-            let (mut below, mut at_first) = (policy::left_below(rules, of), policy::left_at_first(rules, of));
+            let (mut below, mut at_first) =
+                (policy::to_stock_below(rules, of), policy::to_stock_at_first(rules, of));
             // What is predicted for a communicator is known when it is attached.
             if settings.parameters.is_some() {
                 let predicted = Prediction::COLLECTIVE as usize;
-                (below[predicted], at_first[predicted]) = (0, LeftAtFirst::default());
+                (below[predicted], at_first[predicted]) = (0, AtFirst::default());
             }
             set(kind, below, at_first);
         }
@@ -58,10 +59,10 @@ pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
 
 /// Forgets all, since the program changes settings.
 pub fn forget() {
-    (0..KINDS).for_each(|kind| set(kind, [0; COLLECTIVES], [LeftAtFirst::default(); COLLECTIVES]));
+    (0..KINDS).for_each(|kind| set(kind, [0; COLLECTIVES], [AtFirst::default(); COLLECTIVES]));
 }
 
-fn set(kind: usize, below: [u64; COLLECTIVES], at_first: [LeftAtFirst; COLLECTIVES]) {
+fn set(kind: usize, below: [u64; COLLECTIVES], at_first: [AtFirst; COLLECTIVES]) {
     BELOW
         .with(|all| all[kind].iter().zip(below).for_each(|(one, below)| one.store(below, Ordering::Relaxed)));
     AT_FIRST.with(|all| {

@@ -38,7 +38,6 @@
 mod abi;
 mod asked;
 mod attach;
-mod attached;
 mod call;
 mod communicator;
 mod digest;

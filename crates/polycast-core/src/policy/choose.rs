@@ -1,7 +1,7 @@
 use std::ops::RangeInclusive;
 
-use super::left::Left;
 use super::prediction::Best;
+use super::to_stock::ToStock;
 use super::trials::{MAX_ARMS, Sameness};
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
 use super::{Rule, Table};
@@ -93,10 +93,10 @@ pub enum By {
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
-/// 4. `left` is what `stages` come to.
+/// 4. `to_stock` is what `stages` come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    left: [Left; Collective::ALL.len()],
+    to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
 }
 
@@ -128,7 +128,7 @@ impl Interval {
 
     /// True if the MPI serves calls of these sizes whatever the communicator has, and whatever the
     /// network is like.
-    pub(super) fn is_left(&self) -> bool {
+    pub(super) fn is_to_stock(&self) -> bool {
         !self.asks && self.options.iter().all(|option| option.choice == Choice::Stock)
     }
 
@@ -158,19 +158,19 @@ impl Policy {
     }
 
     pub(super) fn of_stages(stages: [Box<[Stage]>; Collective::ALL.len()]) -> Policy {
-        Policy { left: std::array::from_fn(|of| Left::of(&stages[of])), stages }
+        Policy { to_stock: std::array::from_fn(|of| ToStock::of(&stages[of])), stages }
     }
 
     /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
     /// there were before, and whatever the network is like. Sizes between them may be left, too.
-    pub fn left(&self, collective: Collective) -> Left {
-        self.left[collective as usize]
+    pub fn to_stock(&self, collective: Collective) -> ToStock {
+        self.to_stock[collective as usize]
     }
 
-    /// Whether a call is one of [`Policy::left`].
+    /// Whether a call is one of [`Policy::to_stock`].
     #[inline]
     pub fn leaves(&self, call: &Call) -> bool {
-        self.left(call.collective).has(call.bytes.0)
+        self.to_stock(call.collective).has(call.bytes.0)
     }
 
     /// The decision for a call on a communicator that has the capabilities `there`, or may have

@@ -1,7 +1,9 @@
 //! The way to a decision, rule by rule.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::chooser::Chooser;
 use super::{
     By, Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Decision, Policy, Property,
     Range, Rule, Rules,
@@ -11,7 +13,7 @@ use crate::units::Bytes;
 /// The decision about a call, and the rules that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The decision that [`Policy::choose`] takes.
+    /// The decision that a job's chooser takes.
     pub decision: Decision,
     /// The rules for the operation that were looked at, in their order; only the last can have matched. None if no table was asked.
     pub looked_at: Vec<LookedAt>,
@@ -70,8 +72,8 @@ impl Explanation {
         call: &Call,
         earlier_calls: u64,
     ) -> Explanation {
-        let policy = Policy::new(rules, shape);
-        let decision = *policy.choose(call, there, policy.epoch(call.collective, earlier_calls));
+        let policy = Arc::new(Policy::new(rules, shape));
+        let decision = Chooser::supposing(policy, there, earlier_calls).by_rules(call);
         let in_table = rules.table(call.collective).rules();
         let (before, decided) = match decision.by {
             By::Forced => (&[][..], None),

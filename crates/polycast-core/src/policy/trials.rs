@@ -39,6 +39,8 @@ use crate::units::statistics;
 pub const MAX_ARMS: usize = 4;
 /// Numbers that the ranks add up for a judgement, however many count.
 pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
+/// These numbers: times of one rank, or their sums over all ranks, in nanoseconds.
+pub type Sums = [u64; SUMS];
 /// Percent by which another way must be faster than the MPI, which stays otherwise: the MPI is what
 /// the program knows.
 const WORTH_PERCENT: u128 = 2;

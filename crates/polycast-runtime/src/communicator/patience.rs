@@ -6,17 +6,15 @@
 
 use std::time::Instant;
 
+use polycast_core::policy::chooser::Chooser;
 use polycast_core::policy::{self, Choice};
 
-use crate::communicator::Communicator;
+use crate::communicator::serving::Serving;
 use crate::machine;
 use crate::mismatch;
 
 /// Rests between two looks at the clock.
 const RESTS_UNTIL_LOOK: u32 = 256;
-
-/// Calls of a collective after a change of its answers in which a rank that waits long speaks.
-const CALLS_AFTER_CHANGE: u64 = 16;
 
 /// Rests of one wait, and the time since when they are looked at.
 #[derive(Default)]
@@ -41,23 +39,12 @@ impl Patience {
     }
 }
 
-impl Communicator {
+impl Serving {
     /// Speaks of a call that this rank waits in, if others may be served in another way.
     #[cold]
-    pub(super) fn waits_long(&self, of: &policy::Call, way: Choice) {
-        if self.has_changed(of, way) {
+    pub(super) fn waits_long(&self, chooser: &Chooser, of: &policy::Call, way: Choice) {
+        if chooser.has_changed(of, way) {
             mismatch::say_waiting(of, self.shared.rank, Some(way), machine::patience().as_secs());
         }
-    }
-
-    /// True if calls like this one were served in another way a few calls ago.
-    fn has_changed(&self, of: &policy::Call, way: Choice) -> bool {
-        let counts = self.counts_with_settled();
-        let is_few = |calls: u64| calls <= CALLS_AFTER_CHANGE;
-        let is_other = |before| self.shared.policy.choose(of, self.capabilities, before).choice != way;
-        let judged = self.judged[of.collective as usize];
-        let change = counts.last_change(&self.shared.policy, of.collective);
-        judged.is_some_and(|at| is_few(counts.earlier_calls(of.collective).saturating_sub(at)))
-            || change.is_some_and(|(before, calls)| is_few(calls) && is_other(before))
     }
 }

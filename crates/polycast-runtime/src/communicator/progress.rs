@@ -7,16 +7,18 @@ use std::time::Duration;
 use polycast_core::collective;
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::policy::{self, Choice};
+use polycast_core::policy::chooser::{Chooser, Chosen};
+use polycast_core::policy::{self, Capabilities, Choice};
 
-use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
-use crate::communicator::Communicator;
+use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
 use crate::communicator::patience::Patience;
+use crate::communicator::serving::Serving;
 use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
 use crate::mismatch;
 use crate::multicast::visit_groups;
 use crate::operation::{Call, CellCall};
+use crate::report::Log;
 
 /// Longest time for which MPI is not asked while datagrams keep coming: its messages may be what
 /// all wait for.
@@ -36,29 +38,46 @@ const TURNS_PER_REST: u32 = 4;
 const TURNS_AFTER_SLEEP: u32 = 64;
 const TURNS_AFTER_SLEEP_FOR_MESSAGES: u32 = 8;
 
-impl Communicator {
+/// What is told of calls while they go on, and what decided about them.
+pub(super) struct Told<'a> {
+    pub log: &'a mut Log,
+    pub chooser: &'a Chooser,
+}
+
+/// The end of a call.
+pub(super) struct Over {
+    pub outcome: Result<(), Failure>,
+    /// True if the program does not wait for the call: its duration says nothing.
+    pub is_ahead: bool,
+}
+
+impl Serving {
     /// Starts a call as it was chosen, and waits for its end.
     ///
     /// # Errors
-    /// As for [`Communicator::start`], and what goes wrong later.
+    /// As for [`Serving::start`], and what goes wrong later.
     ///
     /// # Safety
     /// As for [`Operations::start`](crate::operation::Operations::start), until this returns.
     pub unsafe fn run(
         &mut self,
         chosen: Chosen,
+        capabilities: Capabilities,
         of: collective::Call,
         buffers: Buffers,
-    ) -> Result<(), Failure> {
+        told: &mut Told<'_>,
+    ) -> Over {
         let is_alone = self.broken.is_none() && !self.operations.are_running();
         match chosen.choice {
             Choice::Algorithm(algorithm) if is_alone && algorithm.is_through_cells() => {
-                self.run_through_cells(algorithm, of, &buffers)
+                self.run_through_cells(algorithm, of, &buffers, told)
             }
             _ => {
                 // SAFETY: handed on from the caller.
-                let key = unsafe { self.start(chosen, of, buffers) }?;
-                self.wait(key)
+                match unsafe { self.start(chosen, capabilities, told.log.number(), of, buffers) } {
+                    Ok(key) => self.wait(key, told),
+                    Err(failure) => Over { outcome: Err(failure), is_ahead: true },
+                }
             }
         }
     }
@@ -70,8 +89,9 @@ impl Communicator {
         algorithm: Algorithm,
         of: collective::Call,
         buffers: &Buffers,
-    ) -> Result<(), Failure> {
-        let begun = self.log.is_wanted().then(machine::now);
+        told: &mut Told<'_>,
+    ) -> Over {
+        let begun = told.log.is_wanted().then(machine::now);
         self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
         let run = AssertUnwindSafe(|| {
@@ -81,7 +101,7 @@ impl Communicator {
             }
             .ok_or(Failure::Internal)?;
             call.begin_operation(operation, &mut self.shared)?;
-            let outcome = self.wait_for_cells(&mut call, buffers);
+            let outcome = self.wait_for_cells(&mut call, buffers, told);
             self.cell_calls[of.collective as usize] = Some(call);
             outcome
         });
@@ -94,12 +114,11 @@ impl Communicator {
                 memory.cells().end(operation as u32);
             }
         }
-        self.comparison.ended(outcome);
         if let Some(begun) = begun {
-            let traced = self.log.number();
-            self.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
+            let traced = told.log.number();
+            told.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
         }
-        outcome
+        Over { outcome, is_ahead: false }
     }
 
     fn say_sizes(&mut self, of: &policy::Call, outcome: Result<(), Failure>) {
@@ -108,7 +127,12 @@ impl Communicator {
         }
     }
 
-    fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
+    fn wait_for_cells(
+        &mut self,
+        call: &mut CellCall,
+        buffers: &Buffers,
+        told: &mut Told<'_>,
+    ) -> Result<(), Failure> {
         let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
         let mut patience = Patience::default();
         loop {
@@ -123,7 +147,7 @@ impl Communicator {
                 }
             }
             if self.shared.activity != Activity::Nothing {
-                self.log.goes_on();
+                told.log.goes_on();
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
@@ -133,7 +157,7 @@ impl Communicator {
                 self.let_mpi_work()?;
             } else {
                 rests += 1;
-                self.log.rests();
+                told.log.rests();
                 match &mut self.shared.memory {
                     Some(memory) => {
                         let cells = memory.cells();
@@ -145,7 +169,7 @@ impl Communicator {
                 let has_slept = self.idle.has_slept();
                 if patience.is_over(has_slept) {
                     let (of, algorithm) = call.call();
-                    self.waits_long(&of, Choice::Algorithm(algorithm));
+                    self.waits_long(told.chooser, &of, Choice::Algorithm(algorithm));
                 }
                 turns_due = if has_slept { TURNS_AFTER_SLEEP } else { 0 };
                 // Others may need what MPI does for them here.
@@ -170,11 +194,13 @@ impl Communicator {
     /// Nothing was started, and none will be: an earlier failure was not an operation's own.
     ///
     /// # Safety
-    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Communicator::test`] or [`Communicator::wait`] says that
+    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Serving::test`] or [`Serving::wait`] says that
     /// the operation has ended.
     pub unsafe fn start(
         &mut self,
         chosen: Chosen,
+        capabilities: Capabilities,
+        traced: u32,
         of: collective::Call,
         buffers: Buffers,
     ) -> Result<OperationKey, Failure> {
@@ -182,9 +208,8 @@ impl Communicator {
             return Err(failure);
         }
         visit_groups();
-        let (capabilities, (tag, number)) = (self.capabilities, self.tags.next());
+        let (tag, number) = self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
-        let traced = self.log.number();
         let call = Call { chosen, capabilities, of, buffers, tag, number, operation, traced };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
@@ -192,25 +217,29 @@ impl Communicator {
 
     /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
     /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
-    pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+    pub fn test(&mut self, key: OperationKey, told: &mut Told<'_>) -> Option<Over> {
         self.turn(true);
-        self.ended(key)
+        self.ended(key, told)
     }
 
     /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
-    pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
-        self.wait_for(|communicator| communicator.ended(key))
+    pub fn wait(&mut self, key: OperationKey, told: &mut Told<'_>) -> Over {
+        self.wait_for(told, |serving, told| serving.ended(key, told))
     }
 
     /// Waits for all operations, before ranks agree on something by the program's communicator: a
     /// rank in such a call lets no operation go on.
-    pub fn finish_all(&mut self) {
+    pub fn finish_all(&mut self, told: &mut Told<'_>) {
         if self.operations.are_running() {
-            self.wait_for(|communicator| (!communicator.operations.are_running()).then_some(()));
+            self.wait_for(told, |serving, _| (!serving.operations.are_running()).then_some(()));
         }
     }
 
-    fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
+    fn wait_for<R>(
+        &mut self,
+        told: &mut Told<'_>,
+        over: impl Fn(&mut Serving, &mut Told<'_>) -> Option<R>,
+    ) -> R {
         let (mut polls_due, mut turns_due) = (0u32, 0u32);
         // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
         let mut datagrams_since = None;
@@ -230,7 +259,7 @@ impl Communicator {
                 _ => datagrams_since = None,
             }
             if activity != Activity::Nothing {
-                self.log.goes_on();
+                told.log.goes_on();
             }
             match activity {
                 Activity::Messages => {
@@ -240,7 +269,7 @@ impl Communicator {
                 Activity::Datagrams => self.idle.progress_elsewhere(),
                 Activity::Nothing => {}
             }
-            if let Some(outcome) = over(self) {
+            if let Some(outcome) = over(self, told) {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
@@ -250,14 +279,14 @@ impl Communicator {
                     machine::give_way();
                     continue;
                 }
-                self.log.rests();
+                told.log.rests();
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
                 let has_slept = self.idle.has_slept();
                 if patience.is_over(has_slept)
                     && let Some((of, way)) = self.operations.first_running()
                 {
-                    self.waits_long(&of, way);
+                    self.waits_long(told.chooser, &of, way);
                 }
                 turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP_FOR_MESSAGES } else { 0 };
             }
@@ -267,7 +296,7 @@ impl Communicator {
     /// Rests, since nothing can go on before something comes. True if there is reason to ask MPI
     /// afterwards.
     fn rest(&mut self, asks_always: bool) -> bool {
-        let Communicator { operations, shared, idle, .. } = self;
+        let Serving { operations, shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
         if !asks_always
             && let Some(driver) =
@@ -293,7 +322,7 @@ impl Communicator {
 
     /// Asks all operations for progress, and returns the activity that they found.
     fn turn(&mut self, asks_mpi: bool) -> Activity {
-        let Communicator { operations, shared, .. } = self;
+        let Serving { operations, shared, .. } = self;
         let turn = AssertUnwindSafe(|| operations.progress(shared, asks_mpi));
         let failure = match catch_unwind(turn) {
             Ok(Ok(())) => return self.shared.activity,
@@ -305,17 +334,13 @@ impl Communicator {
         Activity::Messages
     }
 
-    fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+    fn ended(&mut self, key: OperationKey, told: &mut Told<'_>) -> Option<Over> {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
         self.say_sizes(&ended.of, ended.outcome);
-        match ended.is_ahead {
-            true => self.comparison.noted(ended.outcome),
-            false => self.comparison.ended(ended.outcome),
-        }
         let heard = self.shared.driver.as_mut().filter(|_| ended.choice.is_by_multicast());
-        self.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
-        self.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
-        Some(ended.outcome)
+        told.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
+        told.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
+        Some(Over { outcome: ended.outcome, is_ahead: ended.is_ahead })
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::attach::give_back_number;
 use crate::call::Failure;
-use crate::communicator::{Communicator, MulticastState};
+use crate::communicator::serving::Serving;
 use crate::machine;
 use crate::multicast::{Driver, left_group};
 use crate::of_process::{Shared, of_process};
@@ -22,13 +22,13 @@ const SETTLING: Duration = Duration::from_millis(1);
 /// Time for which `MPI_Finalize` waits for messages that are on their way.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
-impl Communicator {
+impl Serving {
     /// Detaches the communicator, which the program frees: it is counted, and goes when MPI has
-    /// nothing more for it. `is_over`: MPI ends, and nobody will ask again.
-    pub fn detach(mut self: Box<Communicator>, is_over: bool) {
+    /// nothing more for it. `is_over`: MPI ends, and nobody will ask again. `learn`: the process
+    /// learns from its trials.
+    pub fn detach(mut self: Box<Serving>, is_over: bool, learn: impl FnOnce()) {
         report::released(self.shared.driver.as_deref().map(Driver::totals));
-        self.add_up();
-        self.comparison.end(&self.shared.policy);
+        learn();
         // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
         if self.is_clean()
             && let Some(memory) = self.shared.memory.take()
@@ -37,7 +37,7 @@ impl Communicator {
         }
         if let Some(driver) = self.shared.driver.take() {
             if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
-                self.multicast = MulticastState::Leaving(Box::new(control));
+                self.leaving = Some(Box::new(control));
             }
             left_group();
         }
@@ -58,7 +58,7 @@ impl Communicator {
     /// True if nothing is on its way between the nodes, or MPI has failed: then nobody knows, and
     /// the number is not used again. Does not wait.
     pub fn is_settled(&mut self) -> bool {
-        let MulticastState::Leaving(control) = &mut self.multicast else { return true };
+        let Some(control) = &mut self.leaving else { return true };
         let settled = control.is_settled(&mut self.shared.messages);
         self.is_spoiled |= settled.is_err();
         settled.unwrap_or(true)
@@ -77,7 +77,7 @@ impl Communicator {
 
     /// Closes the communicator: the door may free what it has, and another communicator may have
     /// the number.
-    pub fn close(mut self: Box<Communicator>) {
+    pub fn close(mut self: Box<Serving>) {
         if self.is_clean() && !self.shared.messages.is_sending() {
             self.abandon();
             give_back_number(self.number);
@@ -88,12 +88,12 @@ impl Communicator {
     }
 
     /// Leaves the communicator to the MPI, which ends and frees what the door has.
-    pub fn leave_to_mpi(mut self: Box<Communicator>) {
+    pub fn leave_to_mpi(mut self: Box<Serving>) {
         self.abandon();
     }
 }
 
-struct Retired(Box<Communicator>);
+struct Retired(Box<Serving>);
 
 // SAFETY: it is only touched under the lock, and its pointers lead to the door, which any thread may use that may use MPI.
 unsafe impl Send for Retired {}
@@ -103,7 +103,7 @@ of_process! {
 }
 
 /// Keeps a communicator until it is settled.
-pub fn add(communicator: Box<Communicator>) {
+pub fn add(communicator: Box<Serving>) {
     RETIRED.change(|retired| retired.push(Retired(communicator)));
 }
 

@@ -17,18 +17,19 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use polycast_core::collective;
-use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness};
+use polycast_core::policy::chooser::{Answer, Chosen, Request};
+use polycast_core::policy::trials::{Finding, MAX_ARMS, Recalled, Sameness};
 use polycast_core::policy::tune::{Found, Known, Order, Session, candidates, levels, promising};
-use polycast_core::policy::{self, Capabilities, Choice, Collective, Decision, Epoch};
+use polycast_core::policy::{self, Capabilities, Choice, Collective, CommunicatorShape, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{CollectiveCall, MpiError, Reduction};
-use crate::call::{Buffers, Chosen, Failure, Wanted};
+use crate::call::{Buffers, Failure};
 use crate::communicator::Communicator;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
-use crate::trials::ledgers;
+use crate::trials::{By, ledgers, tell};
 
 /// Most bytes that a rank keeps for measuring; a call that needs more is not measured.
 const MAX_BYTES: u64 = 128 << 20;
@@ -58,48 +59,37 @@ struct Measured {
 }
 
 impl Communicator {
-    /// Learns what other ranks know of ways, and measures them if that is wanted, before a call for
-    /// which the rules decided `rules`. Collective if there is something to learn.
-    pub(crate) fn learn(&mut self, rules: Decision, wanted: &Wanted) -> Result<(), MpiError> {
-        let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
-        if self.comparison.is_to_begin(rules, *may_be_compared) {
-            self.finish_all();
-            self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
-        }
-        match !is_ordered && self.comparison.is_to_tune(rules, call, self.capabilities) {
-            true => self.tune(call, *root),
-            false => Ok(()),
-        }
-    }
-
     /// Finds out which way serves such calls best. Collective.
-    fn tune(&mut self, call: &policy::Call, root: Rank) -> Result<(), MpiError> {
-        self.finish_all();
-        self.comparison.leave_out();
+    pub(super) fn measure(&mut self, request: &Request, root: Rank) -> Result<Answer, Failure> {
         // They are no calls of the program.
         let log = std::mem::take(&mut self.log);
-        let outcome = self.tune_apart(call, root);
+        let outcome = self.measure_apart(request, root);
         self.log = log;
         self.log.begin_again();
         outcome
     }
 
-    fn tune_apart(&mut self, call: &policy::Call, root: Rank) -> Result<(), MpiError> {
+    fn measure_apart(&mut self, request: &Request, root: Rank) -> Result<Answer, Failure> {
+        let Some(serving) = &self.serving else { return Err(Failure::Internal) };
+        let (call, shape, budget) = (&request.call, serving.layout.shape, serving.tuning_budget);
         let began = machine::now();
-        let is_first = self.shared.rank == Rank(0);
-        let left = self.tuning_budget.saturating_sub(SPENT.change(|spent| *spent));
+        let is_first = self.rank == Rank(0);
+        let left = budget.unwrap_or_default().saturating_sub(SPENT.change(|spent| *spent));
         let share = (left / PART_OF_WHAT_IS_LEFT).max(SHORTEST_SHARE.min(left));
         let is_time = is_first && !share.is_zero();
         let bytes = if is_time { call.bytes.0.to_string() } else { String::new() };
         let told = self.door.say_to_all(bytes)?;
         // Others may have waited for rank 0.
         let began = if is_first { began } else { machine::now() };
-        let measured = told.parse().ok().and_then(|bytes| Measured::new(self, call.collective, root, bytes));
+        let measured = told
+            .parse()
+            .ok()
+            .and_then(|bytes| Measured::new(shape.ranks, self.rank, call.collective, root, bytes));
         let mut line = String::new();
         if let Some(mut measured) = measured {
-            let ways = self.ways(call.collective, measured.of.bytes)?;
+            let ways = self.ways(request, shape, measured.of.bytes)?;
             let mut leader = is_first.then(|| {
-                let (shape, bytes) = (self.layout.shape, measured.of.bytes.0);
+                let bytes = measured.of.bytes.0;
                 // What the job asked its network.
                 let known = shape.network.and_then(|network| Known::assumed(shape, network));
                 let levels = levels(call.collective, shape, known.as_ref(), bytes);
@@ -108,29 +98,38 @@ impl Communicator {
                 Leader { session, ends: began + share }
             });
             while let Some(order) = self.order(call.collective, &mut leader)? {
-                self.carry_out(order, &mut measured, &mut leader)?;
+                self.repeat(order, request, &mut measured, &mut leader)?;
             }
             let found = leader.and_then(|leader| leader.session.found());
-            let found = found.and_then(|found| self.line_of(call, &found));
+            let found = found.and_then(|found| self.line_of(call, shape, &found));
             line = self.door.say_to_all(found.unwrap_or_default())?;
         }
-        let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
-        self.comparison.tuned(&self.shared.policy, of, &line);
         SPENT.change(|spent| *spent += machine::now() - began);
-        Ok(())
+        let of = Sameness::tuned(call.collective, call.bytes.0, self.chooser.capabilities());
+        let known = ledgers::tuned_elsewhere(shape, self.chooser.policy(), &line).0.pop();
+        let found = known.filter(|found| found.of == of);
+        if let Some(Recalled { times, arm, .. }) = &found {
+            tell(of, shape, times.clone(), *arm, By::Tuning);
+        }
+        Ok(Answer::Measured { of, found })
     }
 
     /// Ways that may serve such calls. Collective: tries multicast and shared memory if some way
     /// needs them.
-    fn ways(&mut self, collective: Collective, bytes: Bytes) -> Result<Vec<Choice>, MpiError> {
-        let shape = self.layout.shape;
-        let all = candidates(collective, shape, bytes.0, self.capabilities);
+    fn ways(
+        &mut self,
+        request: &Request,
+        shape: CommunicatorShape,
+        bytes: Bytes,
+    ) -> Result<Vec<Choice>, Failure> {
+        let collective = request.call.collective;
+        let all = candidates(collective, shape, bytes.0, self.chooser.capabilities());
         for needed in [Capabilities::MULTICAST, Capabilities::SHARED] {
             if let Some(one) = all.iter().find(|way| way.needs().has(needed)) {
-                self.provides(*one)?;
+                self.provides(one.needs(), request)?;
             }
         }
-        Ok(candidates(collective, shape, bytes.0, self.capabilities))
+        Ok(candidates(collective, shape, bytes.0, self.chooser.capabilities()))
     }
 
     /// The next measurement, as rank 0 says; `None` at the end. Collective.
@@ -155,15 +154,16 @@ impl Communicator {
     }
 
     /// Measures a way as ordered, and tells rank 0 the times. Collective.
-    fn carry_out(
+    fn repeat(
         &mut self,
         Order { choice, warms_up, repetitions }: Order,
+        request: &Request,
         measured: &mut Measured,
         leader: &mut Option<Leader>,
-    ) -> Result<(), MpiError> {
+    ) -> Result<(), Failure> {
         let mut times = vec![0u64; repetitions as usize];
         let mut made = 0;
-        if self.provides(choice)? {
+        if self.provides(choice.needs(), request)? {
             let (mut last, mut all) = (Duration::ZERO, Duration::ZERO);
             for number in 0..repetitions + u32::from(warms_up) {
                 let [last_us, all_us] = [last, all].map(|time| time.as_secs_f64() * 1e6);
@@ -179,7 +179,7 @@ impl Communicator {
                 all += last;
                 match outcome {
                     Ok(()) => {}
-                    Err(Failure::Mpi(error)) => return Err(error),
+                    Err(failure @ Failure::Mpi(_)) => return Err(failure),
                     // This rank alone; nobody waits for it.
                     Err(_) => last = Duration::from_secs(3600),
                 }
@@ -190,7 +190,7 @@ impl Communicator {
             made = made.max(1);
         }
         let mine: Vec<u8> = times[..made].iter().flat_map(|time| time.to_le_bytes()).collect();
-        let all = self.door.allgather_bytes(&mine, self.layout.shape.ranks as usize)?;
+        let all = self.door.allgather_bytes(&mine, self.ranks as usize)?;
         if let Some(leader) = leader {
             let (words, _) = all.as_chunks::<8>();
             let all: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -202,7 +202,7 @@ impl Communicator {
 
     /// Keeps the finding for later jobs, and returns its line; `None` if there is no way but the
     /// MPI's.
-    fn line_of(&self, call: &policy::Call, found: &Found) -> Option<String> {
+    fn line_of(&self, call: &policy::Call, shape: CommunicatorShape, found: &Found) -> Option<String> {
         let nanos = |time: &polycast_core::policy::tune::Measured| (time.median_us * 1e3) as u64;
         let mut ways = vec![(found.best, found.time.as_ref().map_or(0, nanos))];
         ways.extend(found.second.as_ref().map(|(choice, time)| (*choice, nanos(time))));
@@ -214,9 +214,9 @@ impl Communicator {
         }
         let mut times = [0; MAX_ARMS];
         times.iter_mut().zip(&ways).for_each(|(time, (_, nanos))| *time = *nanos);
-        let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
+        let of = Sameness::tuned(call.collective, call.bytes.0, self.chooser.capabilities());
         let ways: Vec<Choice> = ways.into_iter().map(|(way, _)| way).collect();
-        Some(ledgers::keep_tuned(self.layout.shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
+        Some(ledgers::keep_tuned(shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
     }
 }
 
@@ -238,10 +238,9 @@ fn likely(ways: Vec<Choice>, collective: Collective, known: Option<&Known>, byte
 
 impl Measured {
     /// A call to measure; `None`, on all ranks alike, if it takes too much memory.
-    fn new(communicator: &Communicator, collective: Collective, root: Rank, bytes: u64) -> Option<Measured> {
+    fn new(ranks: u32, rank: Rank, collective: Collective, root: Rank, bytes: u64) -> Option<Measured> {
         let is_combined = collective.combines();
         let bytes = if is_combined { bytes.next_multiple_of(WORD.get()) } else { bytes };
-        let ranks = communicator.layout.shape.ranks;
         let element = if is_combined { WORD } else { NonZeroU64::MIN };
         let of = collective::Call { element, ..collective::Call::new(collective, ranks, root, Bytes(bytes)) };
         let contract = Contract { call: of };
@@ -249,7 +248,7 @@ impl Measured {
             (0..ranks).map(|rank| [Buffer::Input, Buffer::Output].map(|of| contract.size(Rank(rank), of)));
         let most = all.map(|[input, output]| input.saturating_add(output)).max().unwrap_or(0);
         let memory = |buffer| {
-            let bytes = contract.size(communicator.shared.rank, buffer);
+            let bytes = contract.size(rank, buffer);
             // Pages that nobody has written are all the same one.
             vec![1u64; bytes.div_ceil(WORD.get()).max(1) as usize]
         };

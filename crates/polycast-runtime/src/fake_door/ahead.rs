@@ -8,7 +8,7 @@ use super::job::{Broadcast, Job, Step};
 use super::network::Weather;
 use super::process::{Ended, Member, data, wanted};
 use super::random::{Random, with_seeds};
-use crate::attached::{Operation, Plan};
+use crate::communicator::{Operation, Plan};
 use crate::interface::{SERVED, polycast_plan_ahead, polycast_plan_free, polycast_start, polycast_test};
 
 /// In the program's order on each communicator, which all ranks have in common, and in any order of communicators.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
-use polycast_core::policy::{Choice, Epoch};
+use polycast_core::policy::chooser::{Chosen, Request, Waiting};
+use polycast_core::policy::{self, Choice, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
 
@@ -22,7 +23,7 @@ use super::stage::Delays;
 use super::table::RankDoor;
 use super::{ABORTED, INJECTED, MISUSED};
 use crate::abi::Reduction;
-use crate::call::{Buffers, Chosen, Failure, OperationKey};
+use crate::call::{Buffers, Failure, OperationKey};
 use crate::fault::Point;
 use crate::interface::code;
 use crate::operation::{MAX_KEPT, MAX_KEPT_SCRATCH_BYTES};
@@ -150,16 +151,23 @@ impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
-        let communicator = match unsafe { &mut *self.runtime }.serve(false) {
-            Ok(communicator) => communicator.expect("a number"),
-            Err(error) => {
-                let ended = Ended { is_served: true, code: error.0, has_data: false };
-                return vec![ended; calls.len()];
-            }
+        let communicator = unsafe { &mut *self.runtime };
+        let request = Request {
+            call: policy::Call { collective: Collective::Barrier, bytes: Bytes(0) },
+            is_root: false,
+            may_be_compared: false,
+            is_ordered: false,
+            is_own: false,
+            when: Waiting::Waited,
         };
         for called in calls {
-            let has_all = communicator.provides(Choice::Algorithm(called.algorithm));
-            assert!(has_all.is_err() || has_all == Ok(true), "nothing is refused");
+            match communicator.provides(Choice::Algorithm(called.algorithm).needs(), &request) {
+                Ok(has_all) => assert!(has_all, "nothing is refused"),
+                Err(failure) => {
+                    let ended = Ended { is_served: true, code: code(Err(failure)), has_data: false };
+                    return vec![ended; calls.len()];
+                }
+            }
         }
         let rank = self.rank;
         let call = |at: usize| calls[at].of(rank);
@@ -200,7 +208,7 @@ impl Member {
                 false => ended(communicator.test(key)),
             };
         }
-        assert!(communicator.operations.scratch_bytes() <= MAX_KEPT * MAX_KEPT_SCRATCH_BYTES);
+        assert!(communicator.scratch_bytes() <= MAX_KEPT * MAX_KEPT_SCRATCH_BYTES);
         let told = |at: usize| {
             let code = codes[at].unwrap_or(ERROR_INTERNAL);
             let expected = match super::room::is_of_a_root(&calls[at]) {

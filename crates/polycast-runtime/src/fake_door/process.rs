@@ -23,7 +23,7 @@ use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
 use crate::abi::CollectiveCall;
 use crate::attach::leave_only_numbers;
-use crate::attached::{Attached, Operation};
+use crate::communicator::{Communicator, Operation};
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
@@ -86,7 +86,7 @@ pub struct Member {
     pub door: Arc<RankDoor>,
     pub rank: u32,
     /// NULL if polycast does not serve it, or not any more.
-    pub runtime: *mut Attached,
+    pub runtime: *mut Communicator,
     is_attached: bool,
     ranks: u32,
     /// It has had no call that the door would make it for.

@@ -39,7 +39,7 @@ fn c_type(rust: &str) -> String {
         "Plan" => "struct polycast_plan",
         "SteadyCalls" => "polycast_steady",
         "Sizes" => "polycast_sizes",
-        "Attached" => "polycast_communicator",
+        "Communicator" => "polycast_communicator",
         _ => return c_function(rust),
     }
     .to_owned()
@@ -127,12 +127,12 @@ fn assertions() -> Assertions {
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, reduction);
     structure!(c, Sizes as "polycast_sizes": below, above);
     structure!(c, SteadyCalls as "polycast_steady": collective, first, last, calls);
-    c.equal("offsetof(polycast_communicator, passing)", offset_of!(Attached, passing) as i64);
+    c.equal("offsetof(polycast_communicator, passing)", offset_of!(Communicator, passing) as i64);
     c.equal(
         "sizeof(((polycast_communicator *)0)->passing)",
         size_of::<[Sizes; Collective::ALL.len()]>() as i64,
     );
-    c.field("polycast_communicator", "steady", offset_of!(Attached, steady), type_name::<SteadyCalls>());
+    c.field("polycast_communicator", "steady", offset_of!(Communicator, steady), type_name::<SteadyCalls>());
     structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, is_own, combine);
     functions!(

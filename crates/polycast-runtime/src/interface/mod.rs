@@ -6,14 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::abi::{CollectiveCall, DoorTable, INTERFACE_VERSION};
 use crate::attach;
-use crate::attached::{Answer, Attached, Operation, Plan};
-use crate::call::{Ahead, Failure};
+use crate::call::{Answer, Failure};
+use crate::communicator::{Communicator, Operation, Plan};
 use crate::door::Door;
 use crate::floating_point::apart;
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::{communicator, idle, left, report, settings, trace};
-use polycast_core::policy::{Call, Choice, Collective};
+use polycast_core::policy::chooser::Waiting;
+use polycast_core::policy::{Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
 const ERROR_INTERNAL: c_int = -1;
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn polycast_attach(
     size: c_int,
     world_ranks: *const c_int,
     earlier_calls: *const u32,
-    attached: *mut *mut Attached,
+    attached: *mut *mut Communicator,
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { *attached = std::ptr::null_mut() };
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn polycast_attach(
     let earlier_calls = unsafe { earlier_calls.cast::<[u32; Collective::ALL.len()]>().as_ref() };
     let earlier_calls = earlier_calls.copied().unwrap_or_default();
     guarded(ERROR_INTERNAL, || {
-        let state = Attached::new(door, Rank(rank as u32), world_ranks, earlier_calls);
+        let state = Communicator::new(door, Rank(rank as u32), world_ranks, earlier_calls);
         let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
         // SAFETY: the caller's promise.
         unsafe { *attached = state };
@@ -185,7 +186,7 @@ pub unsafe extern "C" fn polycast_attach(
 /// # Safety
 /// The pointer comes from [`polycast_attach`] and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_detach(communicator: *mut Attached, is_over: c_int) {
+pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_over: c_int) {
     if !communicator.is_null() {
         // SAFETY: the caller's promise.
         guarded((), || unsafe { Box::from_raw(communicator) }.detach(is_over != 0));
@@ -199,15 +200,15 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Attached, is_over: c
 /// are not NULL; `plan` is a place for the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_plan(
-    communicator: *mut Attached,
+    communicator: *mut Communicator,
     call: *const CollectiveCall,
     plan: *mut *mut Plan,
 ) -> c_int {
     // Not guarded: it stops panics itself.
     // SAFETY: the caller's promise.
-    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call) }) {
-        Answer::Left => (LEFT_TO_STOCK, std::ptr::null_mut()),
-        Answer::LeftAndTimed => (LEFT_AND_TIMED, std::ptr::null_mut()),
+    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call, Waiting::Waited) }) {
+        Answer::ToStock => (LEFT_TO_STOCK, std::ptr::null_mut()),
+        Answer::ToStockAndTimed => (LEFT_AND_TIMED, std::ptr::null_mut()),
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
     };
     // SAFETY: the caller's promise.
@@ -221,16 +222,16 @@ pub unsafe extern "C" fn polycast_plan(
 /// As for [`polycast_plan`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_plan_ahead(
-    communicator: *mut Attached,
+    communicator: *mut Communicator,
     call: *const CollectiveCall,
     may_wait: c_int,
     plan: *mut *mut Plan,
 ) -> c_int {
-    let ahead = if may_wait != 0 { Ahead::MayWait } else { Ahead::Local };
+    let when = if may_wait != 0 { Waiting::Prepared } else { Waiting::Ahead };
     // SAFETY: the caller's promise.
-    let (answer, planned) = match apart(|| unsafe { Plan::choose_ahead(communicator, &*call, ahead) }) {
+    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call, when) }) {
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
-        Answer::Left | Answer::LeftAndTimed => (LEFT_TO_STOCK, std::ptr::null_mut()),
+        Answer::ToStock | Answer::ToStockAndTimed => (LEFT_TO_STOCK, std::ptr::null_mut()),
     };
     // SAFETY: the same.
     unsafe { plan.write(planned) };
@@ -308,10 +309,10 @@ pub unsafe extern "C" fn polycast_plan_free(plan: *mut Plan) {
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
+pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
-    guarded((), || communicator.end_of_left());
+    guarded((), || communicator.end_of_stock());
 }
 
 /// Notes that the program makes a window: see [`idle::expect_one_sided`].
@@ -328,7 +329,7 @@ pub extern "C" fn polycast_window_made() {
 /// bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_name_choice(
-    communicator: *const Attached,
+    communicator: *const Communicator,
     collective: u32,
     bytes: usize,
     text: *mut c_char,
@@ -337,9 +338,9 @@ pub unsafe extern "C" fn polycast_name_choice(
     // SAFETY: the caller's promise.
     let communicator = unsafe { &*communicator };
     guarded(0, || {
-        let call = |&collective| Call { collective, bytes: Bytes(bytes as u64) };
-        let call = Collective::ALL.get(collective as usize).map(call);
-        let (choice, is_compared) = call.map_or((Choice::Stock, false), |call| communicator.choice(&call));
+        let expected = |&collective| communicator.expected(collective, Bytes(bytes as u64));
+        let expected = Collective::ALL.get(collective as usize).map(expected);
+        let (choice, is_compared) = expected.unwrap_or((Choice::Stock, false));
         let name = choice.to_string();
         if let Some(room) = size.checked_sub(1) {
             let length = name.len().min(room);

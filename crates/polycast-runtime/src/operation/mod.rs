@@ -29,13 +29,14 @@ use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
+use polycast_core::policy::chooser::Chosen;
 use polycast_core::policy::{self, Capabilities, Choice, Policy};
 use polycast_core::schedule::Nodes;
 use polycast_core::tree::{Assignment, DynamicTimes};
 use polycast_core::units::Rank;
 
 use crate::abi::MpiError;
-use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
+use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
 use crate::machine;
 use crate::messages::{Messages, Purpose};
 use crate::multicast::{Deaf, Driver};

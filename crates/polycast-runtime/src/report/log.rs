@@ -1,13 +1,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use polycast_core::policy::chooser::Why;
 use polycast_core::policy::{Call, Choice};
 use polycast_core::units::Rank;
 
 use super::reasons::{Reasons, told};
 use super::record::ReasonId;
 use super::with_record;
-use crate::call::{Heard, Why};
+use crate::call::Heard;
 use crate::machine;
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;

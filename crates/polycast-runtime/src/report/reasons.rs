@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use polycast_core::policy::chooser::Why;
 use polycast_core::policy::{By, Choice, Collective, Rule};
 use polycast_core::variables::{FORCED, PARAMETERS};
 
 use super::record::ReasonId;
 use super::with_record;
-use crate::call::Why;
 use crate::settings::Settings;
 
 /// The reasons for which a communicator leaves calls to the MPI.

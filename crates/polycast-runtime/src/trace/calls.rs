@@ -1,13 +1,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use polycast_core::policy::chooser::Why;
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::protocol::Counters;
 use polycast_core::units::Rank;
 use polycast_trace::{Event, Kind};
 
 use super::Tracer;
-use crate::call::{Heard, Why};
+use crate::call::Heard;
 use crate::machine;
 
 /// Shortest wait that gets an event; shorter ones are only counted.

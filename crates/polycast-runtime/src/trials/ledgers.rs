@@ -97,7 +97,7 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec
             }
             kept.unread = unread;
         }
-        (kept.ledger.told(), recalled)
+        (kept.ledger.words_for_others(), recalled)
     })
 }
 

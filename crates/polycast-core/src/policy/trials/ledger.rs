@@ -16,8 +16,8 @@ pub struct Ledger(Trials);
 
 impl Ledger {
     /// Rank 0's words for a communicator that begins.
-    pub fn told(&self) -> [u64; TOLD] {
-        self.0.told()
+    pub fn words_for_others(&self) -> [u64; TOLD] {
+        self.0.words_for_others()
     }
 
     /// Begins the trials of such a communicator, with rank 0's words.

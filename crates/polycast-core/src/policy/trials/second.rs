@@ -117,14 +117,14 @@ mod tests {
         let policy = policy();
         let mut ledger = Ledger::default();
         ledger.learn(&mut compared(&policy, [10, 90, 50]));
-        let mut told = Ledger::default().resumed(&ledger.told());
+        let mut told = Ledger::default().resumed(&ledger.words_for_others());
         assert_eq!(without_multicast(&mut told, &policy, 100), [0, 100]);
         let of = of(&policy, Capabilities::ALL);
         let ways: Vec<Choice> = ways(&policy, of);
         let times = ways.into_iter().zip([10, 50, 90]).collect();
         let mut earlier = Ledger::default();
         earlier.remember(&Recalled { of, times, arm: 0, until_calls: 512 });
-        let mut told = Ledger::default().resumed(&earlier.told());
+        let mut told = Ledger::default().resumed(&earlier.words_for_others());
         assert_eq!(without_multicast(&mut told, &policy, 100), [100, 0]);
     }
 }

@@ -27,7 +27,7 @@ impl Ranks {
 
     /// A communicator of processes that have these ledgers.
     fn with(ledgers: &[Ledger]) -> Ranks {
-        let told = ledgers[0].told();
+        let told = ledgers[0].words_for_others();
         Ranks { ranks: ledgers.iter().map(|ledger| ledger.resumed(&told)).collect(), found: Vec::new() }
     }
 
@@ -355,7 +355,7 @@ proptest! {
             }
             counting.add(of, counted);
         }
-        prop_assert_eq!(format!("{:?}", looking.told()), format!("{:?}", counting.told()));
+        prop_assert_eq!(format!("{:?}", looking.words_for_others()), format!("{:?}", counting.words_for_others()));
     }
 }
 

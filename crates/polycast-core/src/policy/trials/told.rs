@@ -109,7 +109,7 @@ impl Trial {
 
 impl Trials {
     /// The words for the other ranks of a communicator that begins.
-    pub(super) fn told(&self) -> [u64; TOLD] {
+    pub(super) fn words_for_others(&self) -> [u64; TOLD] {
         let mut told = [0; TOLD];
         let words = self.trials.iter().filter_map(Trial::to_word);
         told.iter_mut().zip(words).for_each(|(place, word)| *place = word);

@@ -19,7 +19,7 @@ pub type Communicators = (Ranks, CommunicatorShape);
 
 /// The bytes, for each collective, below which calls go to the MPI on any of these communicators
 /// (`ranks` of a larger set of shape `most`), whatever the network between the ranks is like.
-pub fn left_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
+pub fn to_stock_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
         Some(Choice::Stock) => u64::MAX,
         Some(_) => 0,
@@ -30,25 +30,28 @@ pub fn left_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Colle
 
 /// Sizes of one collective's calls that go to the MPI on one communicator, however many came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct ToStock {
     /// Fewer bytes than this.
     pub below: u64,
     /// More bytes than this.
     pub above: u64,
 }
 
-impl Left {
-    /// The sizes that are left in all of these stages.
-    pub(super) fn of(stages: &[Stage]) -> Left {
+impl ToStock {
+    /// No size.
+    pub const NOTHING: ToStock = ToStock { below: 0, above: u64::MAX };
+
+    /// The sizes that go to the MPI in all of these stages.
+    pub(super) fn of(stages: &[Stage]) -> ToStock {
         let below = stages.iter().map(|stage| {
-            let first = stage.intervals.iter().position(|interval| !interval.is_left());
+            let first = stage.intervals.iter().position(|interval| !interval.is_to_stock());
             first.map_or(u64::MAX, |first| stage.first_bytes[first])
         });
         let above = stages.iter().map(|stage| {
-            let last = stage.intervals.iter().rposition(|interval| !interval.is_left());
+            let last = stage.intervals.iter().rposition(|interval| !interval.is_to_stock());
             last.map_or(0, |last| stage.first_bytes.get(last + 1).map_or(u64::MAX, |next| next - 1))
         });
-        Left { below: below.min().unwrap_or(0), above: above.max().unwrap_or(u64::MAX) }
+        ToStock { below: below.min().unwrap_or(0), above: above.max().unwrap_or(u64::MAX) }
     }
 
     #[inline]
@@ -59,7 +62,7 @@ impl Left {
 
 /// Calls that go to the MPI while a communicator is new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftAtFirst {
+pub struct AtFirst {
     /// The bytes below which a call goes to the MPI.
     pub below: u64,
     /// The number of first calls of a communicator that do so.
@@ -68,18 +71,18 @@ pub struct LeftAtFirst {
 
 /// The calls, for each collective and on any of these communicators, that rules serve from a later
 /// call on only.
-pub fn left_at_first(rules: Rules<'_>, of: Communicators) -> [LeftAtFirst; Collective::ALL.len()] {
+pub fn to_stock_at_first(rules: Rules<'_>, of: Communicators) -> [AtFirst; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
         (None, None) => {
             let served = served(rules, collective, of);
             let calls = served.first().map_or(0, |(_, call)| *call);
             let sooner = served.iter().find(|(_, call)| *call < calls);
             match calls {
-                0 => LeftAtFirst::default(),
-                _ => LeftAtFirst { below: sooner.map_or(u64::MAX, |(bytes, _)| *bytes), calls },
+                0 => AtFirst::default(),
+                _ => AtFirst { below: sooner.map_or(u64::MAX, |(bytes, _)| *bytes), calls },
             }
         }
-        _ => LeftAtFirst::default(),
+        _ => AtFirst::default(),
     })
 }
 
@@ -157,7 +160,7 @@ mod tests {
 
     fn below(text: &str, most: CommunicatorShape) -> u64 {
         let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
-        left_below(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0]
+        to_stock_below(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0]
     }
 
     #[test]
@@ -199,7 +202,7 @@ mod tests {
         let at_first = |text: &str| {
             let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
             let rules = Rules::new(&[], Some(&table), &table, None);
-            let LeftAtFirst { below, calls } = left_at_first(rules, of(shape(16, 4)))[0];
+            let AtFirst { below, calls } = to_stock_at_first(rules, of(shape(16, 4)))[0];
             (below, calls)
         };
         let short = rule("bytes = \"..1KiB\"\nearlier_calls = \"256..\"");
@@ -214,7 +217,7 @@ mod tests {
         let shipped = Table::shipped();
         let forced = [(Collective::Broadcast, "chain".parse().unwrap())];
         let rules = Rules::new(&forced, None, &shipped, None);
-        assert_eq!(left_at_first(rules, of(shape(2, 1)))[0], LeftAtFirst::default());
+        assert_eq!(to_stock_at_first(rules, of(shape(2, 1)))[0], AtFirst::default());
     }
 
     #[test]
@@ -222,20 +225,20 @@ mod tests {
         let (most, shipped) = (shape(16, 4), Table::shipped());
         for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
             let forced = [(Collective::Broadcast, forced.parse().unwrap())];
-            assert_eq!(left_below(Rules::new(&forced, None, &shipped, None), of(most))[0], expected);
+            assert_eq!(to_stock_below(Rules::new(&forced, None, &shipped, None), of(most))[0], expected);
         }
         let rules = Rules::new(&[], None, &shipped, None);
-        assert_eq!(left_below(rules, of(shape(4, 4)))[0], 8 << 10);
+        assert_eq!(to_stock_below(rules, of(shape(4, 4)))[0], 8 << 10);
         let more = |shape: CommunicatorShape| (Ranks { least: 3, most: shape.ranks }, shape);
         assert_eq!(
-            left_below(rules, more(shape(4, 1)))[0],
+            to_stock_below(rules, more(shape(4, 1)))[0],
             1 << 10,
             "four ranks on one node, after some calls"
         );
-        assert_eq!(left_below(rules, more(shape(4, 1).on_processors(2)))[0], 0);
-        assert_eq!(left_below(rules, of(shape(4, 1)))[0], 0, "two of them");
+        assert_eq!(to_stock_below(rules, more(shape(4, 1).on_processors(2)))[0], 0);
+        assert_eq!(to_stock_below(rules, of(shape(4, 1)))[0], 0, "two of them");
         assert_eq!(
-            [most, shape(32, 32)].map(|most| left_below(rules, of(most))[0]),
+            [most, shape(32, 32)].map(|most| to_stock_below(rules, of(most))[0]),
             [0, 0],
             "short messages by multicast"
         );
@@ -262,7 +265,7 @@ mod tests {
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
             let ranks = Ranks { least: if nodes * per_node == 2 { 2 } else { 3 }, most: if nodes * per_node == 2 { 2 } else { most.ranks } };
-            let (below, at_first) = (left_below(rules, (ranks, most)), left_at_first(rules, (ranks, most)));
+            let (below, at_first) = (to_stock_below(rules, (ranks, most)), to_stock_at_first(rules, (ranks, most)));
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, below) in Collective::ALL.into_iter().zip(below) {
                 for (number, shift) in &bytes {
@@ -271,7 +274,7 @@ mod tests {
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.asks_before(&call, there, epoch);
                     prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
-                    let LeftAtFirst { below, calls } = at_first[collective as usize];
+                    let AtFirst { below, calls } = at_first[collective as usize];
                     prop_assert!(is_left || call.bytes.0 >= below || earlier_calls >= calls, "{collective:?} at first");
                 }
             }

@@ -5,11 +5,12 @@ use std::num::NonZeroU64;
 
 use polycast_core::collective::{self, Collective};
 use polycast_core::policy;
+use polycast_core::policy::chooser::{Chosen, Request, Waiting};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{CollectiveCall, Reduction};
-use crate::attached::Attached;
-use crate::call::{Ahead, Buffers, Chosen, Decision, Failure, OperationKey, Wanted};
+use crate::call::{Answer, Buffers, Failure, OperationKey};
+use crate::communicator::Communicator;
 use crate::floating_point;
 
 /// Value of [`Reduction::is_exact`]: the result is exact if two ranks contribute.
@@ -42,7 +43,7 @@ impl Reduction {
 
 /// `polycast_plan` of polycast.h.
 pub struct Plan {
-    communicator: *mut Attached,
+    communicator: *mut Communicator,
     chosen: Chosen,
     of: policy::Call,
     root: Rank,
@@ -52,7 +53,7 @@ pub struct Plan {
 /// `polycast_operation` of polycast.h, field by field.
 #[repr(C)]
 pub struct Operation {
-    pub communicator: *mut Attached,
+    pub communicator: *mut Communicator,
     pub key: u32,
 }
 
@@ -80,13 +81,6 @@ impl Operation {
 #[expect(clippy::vec_box, reason = "doors hold the addresses of plans")]
 pub struct Pool(Vec<Box<Plan>>);
 
-/// The server of a call, with its plan.
-pub enum Answer {
-    Left,
-    LeftAndTimed,
-    Served(Box<Plan>),
-}
-
 impl Plan {
     /// The way that serves the call.
     #[cfg(test)]
@@ -94,35 +88,18 @@ impl Plan {
         self.chosen.choice
     }
 
-    /// Plans a call: `Left` for a collective that only a newer door may know.
+    /// Plans a call; a collective that only a newer door may know is the MPI's.
     ///
     /// # Safety
     /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan. So does the call's reduction, if it has one.
     #[inline]
-    pub unsafe fn choose(communicator: *mut Attached, call: &CollectiveCall) -> Answer {
-        // SAFETY: the caller's promise.
-        unsafe { Plan::choose_by(communicator, call, Attached::plan) }
-    }
-
-    /// Plans a call that is not waited for.
-    ///
-    /// # Safety
-    /// As for [`Plan::choose`].
-    pub unsafe fn choose_ahead(communicator: *mut Attached, call: &CollectiveCall, ahead: Ahead) -> Answer {
-        // SAFETY: the caller's promise.
-        unsafe { Plan::choose_by(communicator, call, |state, wanted| state.plan_ahead(wanted, ahead)) }
-    }
-
-    /// # Safety
-    /// As for [`Plan::choose`].
-    #[inline]
-    unsafe fn choose_by(
-        communicator: *mut Attached,
+    pub unsafe fn choose(
+        communicator: *mut Communicator,
         call: &CollectiveCall,
-        decide: impl FnOnce(&mut Attached, Wanted) -> Decision,
-    ) -> Answer {
+        when: Waiting,
+    ) -> Answer<Box<Plan>> {
         let CollectiveCall { collective, root, bytes, reduction } = *call;
-        let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::Left };
+        let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::ToStock };
         let of = policy::Call { collective, bytes: Bytes(bytes as u64) };
         let root = if collective.has_root() { Rank(root as u32) } else { Rank(0) };
         // SAFETY: the caller's promise.
@@ -131,10 +108,12 @@ impl Plan {
         let may_be_compared =
             reduction_of.is_none_or(|reduction| reduction.may_be_compared(state.ranks(), of.bytes));
         let is_own = reduction_of.is_some_and(|reduction| reduction.is_own != 0);
-        match decide(state, Wanted { of, root, may_be_compared, is_ordered, is_own }) {
-            Decision::Left => Answer::Left,
-            Decision::LeftAndTimed => Answer::LeftAndTimed,
-            Decision::Served(chosen) => {
+        let is_root = state.rank() == root;
+        let request = Request { call: of, is_root, may_be_compared, is_ordered, is_own, when };
+        match state.plan(&request, root) {
+            Answer::ToStock => Answer::ToStock,
+            Answer::ToStockAndTimed => Answer::ToStockAndTimed,
+            Answer::Served(chosen) => {
                 let plan = Plan { communicator, chosen, of, root, reduction };
                 Answer::Served(match state.plans.0.pop() {
                     Some(mut memory) => {
@@ -175,7 +154,7 @@ impl Plan {
     /// The reduction is valid, if there is one.
     unsafe fn call(
         &self,
-        communicator: &Attached,
+        communicator: &Communicator,
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(collective::Call, Buffers), Failure> {

@@ -1,0 +1,325 @@
+//! The way to a choice among ways, the same for every call:
+//!
+//! ```text
+//!  candidates    the ways that are open to such calls here: by the rules, with a close prediction's second, or as they were measured
+//!  prior         which of them the rules and predictions put first
+//!  trials        whose turn it is, or which one has won
+//!  verdict       the way, why, and whether the call's time counts
+//! ```
+
+use std::ops::Deref;
+
+use super::super::trials::{Arm, MAX_ARMS, Recalled, SUMS, Sameness, Sample, Sums, Trials, Turn};
+use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
+use super::words::{Request, TrialOutcome, Why};
+
+/// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
+const EAGER_DIGITS: u8 = 16;
+
+/// What a communicator finds out about ways.
+#[derive(Clone, Debug)]
+pub(super) struct Compared {
+    ranks: u32,
+    /// True if calls of the program are compared.
+    tries: bool,
+    /// Findings of measurements apart from the program's calls, if there are to be any.
+    measured: Option<MeasuredWays>,
+    /// Trials; `None` until rank 0 was asked what the job knows.
+    pub trials: Option<Trials>,
+}
+
+/// Findings from measurements apart from the program's calls.
+#[derive(Clone, Debug, Default)]
+struct MeasuredWays {
+    found: Vec<Recalled>,
+    /// Calls for which there was no time, or nothing to be found.
+    left_alone: Vec<Sameness>,
+}
+
+/// Who serves a call, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Judgement {
+    pub choice: Choice,
+    pub why: Why,
+    pub sample: Option<Sample>,
+    pub settled: Settled,
+}
+
+/// How settled a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// The rules alone decided.
+    ByRules,
+    /// This trial is over.
+    ByTrial(Sameness),
+    /// Ways are compared, or trials have not begun yet.
+    Open,
+}
+
+/// The ways that are open to a call.
+struct Candidates {
+    /// The calls for which the same ways are compared.
+    of: Sameness,
+    ways: Ways,
+    /// The best of them, if they were measured apart from the program's calls.
+    best: Option<Arm>,
+}
+
+impl Compared {
+    /// `tries`: the program's calls are compared; `tunes`: ways are measured apart.
+    pub fn new(ranks: u32, tries: bool, tunes: bool) -> Compared {
+        Compared { ranks, tries, measured: tunes.then(MeasuredWays::default), trials: None }
+    }
+
+    /// True if ranks are to judge first.
+    pub fn is_due(&self) -> bool {
+        self.trials.as_ref().is_some_and(|trials| trials.due().is_some())
+    }
+
+    /// This rank's times, to be added up over all ranks for the next judgement.
+    pub fn times(&self) -> Sums {
+        let due = self.trials.as_ref().and_then(Trials::due);
+        due.map_or([0; SUMS], |(_, times)| times)
+    }
+
+    /// Draws the conclusion from the sums.
+    pub fn judge(&mut self, policy: &Policy, sums: &Sums) -> Option<TrialOutcome> {
+        let trials = self.trials.as_mut()?;
+        let (of, _) = trials.due()?;
+        let finding = trials.judge(sums, timed_ranks(of, self.ranks))?;
+        let of = finding.of;
+        let measured = self.measured.iter().flat_map(|measured| &measured.found);
+        let ways = match measured.into_iter().find(|known| known.of == of) {
+            Some(known) => known.times.iter().map(|(way, _)| *way).collect(),
+            // It was begun by a communicator that measures, and this one does not.
+            None if of.is_tuned() => Vec::new(),
+            None => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
+        };
+        Some(TrialOutcome { finding, ways })
+    }
+
+    /// True if rank 0 is to be heard before a call for which `prior` was decided.
+    pub fn is_to_hear(&self, prior: Decision, may_be_compared: bool) -> bool {
+        self.trials.is_none() && (may_be_compared || self.measured.is_some()) && self.concerns(prior)
+    }
+
+    /// Takes what rank 0 knows.
+    pub fn heard(&mut self, mut trials: Trials, found: Vec<Recalled>) {
+        if let Some(measured) = &mut self.measured {
+            for recalled in found {
+                // Of several the first is the nearest; what is known of its ways says nothing of others'.
+                if measured.found.iter().all(|known| known.of != recalled.of) {
+                    trials.remember(&recalled);
+                    measured.found.push(recalled);
+                }
+            }
+        }
+        self.trials = Some(trials);
+    }
+
+    /// Takes rank 0's words that have come with the number. Where ways are measured apart, more is
+    /// to be heard.
+    pub fn begin(&mut self, trials: Option<Trials>) {
+        if self.measured.is_none() && self.tries {
+            self.trials = trials;
+        }
+    }
+
+    /// True if ways to serve such a call are to be measured, if there is time.
+    pub fn is_to_measure(&self, prior: Decision, call: &Call, there: Capabilities) -> bool {
+        let (Some(measured), Some(_)) = (&self.measured, &self.trials) else { return false };
+        let of = Sameness::tuned(call.collective, call.bytes.0, there);
+        prior.by != By::Forced && measured.way(call, there).is_none() && !measured.left_alone.contains(&of)
+    }
+
+    /// Takes what was found about such calls by measuring.
+    pub fn measured(&mut self, of: Sameness, found: Option<Recalled>) {
+        let (Some(measured), Some(trials)) = (&mut self.measured, &mut self.trials) else { return };
+        match found.filter(|found| found.of == of) {
+            Some(found) => {
+                trials.remember(&found);
+                measured.found.push(found);
+            }
+            None => measured.left_alone.push(of),
+        }
+    }
+
+    /// True if each call is looked at, whatever trials have found.
+    pub fn looks_at_each(&self) -> bool {
+        self.measured.is_some() || self.is_due()
+    }
+
+    /// True if trials or measurements have a say in calls for which the rules decided `prior`.
+    fn concerns(&self, prior: Decision) -> bool {
+        match self.measured {
+            Some(_) => prior.by != By::Forced,
+            None => self.tries && is_comparable(prior),
+        }
+    }
+
+    fn candidates(&self, policy: &Policy, call: &Call, there: Capabilities, epoch: Epoch) -> Candidates {
+        if let Some(found) = self.measured.as_ref().and_then(|measured| measured.way(call, there)) {
+            let ways = Ways::new(found.times.iter().map(|(way, _)| *way));
+            return Candidates { of: found.of, ways, best: Some(found.arm) };
+        }
+        let interval = policy.interval(call, epoch);
+        let ways = Ways::new(policy.ways_of(call.collective, interval, there, epoch));
+        let digits = Sameness::digits_of(call.bytes.0);
+        let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
+        Candidates { of, ways, best: None }
+    }
+
+    /// Who serves a call for which the rules decided `prior`. Trials count the call: if its way
+    /// cannot be had, so that this is asked again, the turn is lost.
+    pub fn verdict(
+        &mut self,
+        policy: &Policy,
+        request: &Request,
+        prior: Decision,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> Judgement {
+        let call = &request.call;
+        let by_rules =
+            |settled| Judgement { choice: prior.choice, why: Why::Rules(prior.by), sample: None, settled };
+        if !request.may_be_compared {
+            let choice = self.unchanging(request, prior, there);
+            return Judgement { choice, ..by_rules(Settled::ByRules) };
+        }
+        if !self.concerns(prior) {
+            return by_rules(Settled::ByRules);
+        }
+        let Candidates { of, ways, best } = self.candidates(policy, call, there, epoch);
+        let faster = |arm: Arm| Judgement {
+            choice: ways[usize::from(arm)],
+            why: Why::Faster,
+            ..by_rules(Settled::Open)
+        };
+        match (best, &mut self.trials) {
+            (Some(best), _) if !self.tries => faster(best),
+            (None, _) if !(self.tries && is_comparable(prior)) => by_rules(Settled::Open),
+            (_, None) => by_rules(Settled::Open),
+            (_, Some(trials)) => {
+                trials.take_over(policy, of);
+                match trials.next(of, ways.len()) {
+                    Turn::Settled(arm, sample) => {
+                        Judgement { sample, settled: Settled::ByTrial(of), ..faster(arm) }
+                    }
+                    Turn::Tried(arm, sample) => Judgement { sample, why: Why::Compared, ..faster(arm) },
+                }
+            }
+        }
+    }
+
+    /// The way for a call that is not counted, as far as trials have found it; true if ways are
+    /// still compared.
+    pub fn expected(
+        &self,
+        policy: &Policy,
+        call: &Call,
+        prior: Decision,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> (Choice, bool) {
+        if !self.concerns(prior) {
+            return (prior.choice, false);
+        }
+        let Candidates { of, ways, best } = self.candidates(policy, call, there, epoch);
+        let settled = self.trials.as_ref().and_then(|trials| trials.settled(of));
+        if let Some(arm) = if self.tries { settled } else { best } {
+            return (ways[usize::from(arm)], false);
+        }
+        let is_to_be_measured =
+            self.measured.is_some() && (self.trials.is_none() || self.is_to_measure(prior, call, there));
+        (prior.choice, is_to_be_measured || (self.tries && is_comparable(prior)))
+    }
+
+    /// The way for a call that is always served alike: as measuring found it, else by the rules.
+    pub fn unchanging(&self, request: &Request, prior: Decision, there: Capabilities) -> Choice {
+        let measured = self.measured.as_ref().filter(|_| prior.by != By::Forced);
+        let found = measured.and_then(|measured| measured.way(&request.call, there));
+        let choice = found.map_or(prior.choice, |found| found.times[usize::from(found.arm)].0);
+        if request.is_ordered { choice.in_order() } else { choice }
+    }
+
+    /// Calls to come that are served as the last one of such was, and not timed.
+    pub fn alike(&self, settled: Settled) -> Option<(Option<Sameness>, u64)> {
+        match settled {
+            _ if self.looks_at_each() => None,
+            Settled::ByRules => Some((None, u64::MAX)),
+            Settled::ByTrial(of) => Some((Some(of), self.trials.as_ref()?.steady(of))),
+            Settled::Open => None,
+        }
+    }
+
+    /// Counts `calls` such calls that were made.
+    pub fn add(&mut self, of: Option<Sameness>, calls: u64) {
+        if let (Some(of), Some(trials)) = (of, &mut self.trials) {
+            trials.add(of, calls);
+        }
+    }
+}
+
+impl MeasuredWays {
+    /// The finding for such calls, if all of its ways can be had.
+    fn way(&self, call: &Call, there: Capabilities) -> Option<&Recalled> {
+        let digits = Sameness::digits_of(call.bytes.0);
+        let is_it = |found: &&Recalled| {
+            let ways = &mut found.times.iter();
+            found.of.collective == call.collective
+                && found.of.digits == digits
+                && ways.all(|(way, _)| there.has(way.needs()))
+        };
+        self.found.iter().find(is_it)
+    }
+}
+
+/// Ways to serve a call.
+struct Ways {
+    choices: [Choice; MAX_ARMS],
+    count: usize,
+}
+
+impl Ways {
+    fn new(ways: impl Iterator<Item = Choice>) -> Ways {
+        let mut found = Ways { choices: [Choice::Stock; MAX_ARMS], count: 0 };
+        for (place, way) in found.choices.iter_mut().zip(ways) {
+            (*place, found.count) = (way, found.count + 1);
+        }
+        found
+    }
+}
+
+impl Deref for Ways {
+    type Target = [Choice];
+
+    fn deref(&self) -> &[Choice] {
+        &self.choices[..self.count]
+    }
+}
+
+/// True if trials may replace the way: what is forced, and what the rules leave to the MPI, stays
+/// as the user or the table has it.
+pub(super) fn is_comparable(prior: Decision) -> bool {
+    prior.choice != Choice::Stock && prior.by != By::Forced
+}
+
+/// True if the time of a call says something on this rank. A rank that sends to one has sent before
+/// that one has all, and so has a rank that sends much to all. With little to send, the root of the
+/// MPI's own call waits for nobody, which a program loses by another way: so its time counts.
+pub(super) fn is_timed_at(collective: Collective, digits: u8, is_root: bool) -> bool {
+    match collective {
+        Collective::Broadcast | Collective::Scatter => !is_root || digits <= EAGER_DIGITS,
+        Collective::Gather | Collective::Reduce => is_root,
+        _ => true,
+    }
+}
+
+/// The ranks that time such calls.
+pub(super) fn timed_ranks(of: Sameness, ranks: u32) -> u32 {
+    match [true, false].map(|is_root| is_timed_at(of.collective, of.digits, is_root)) {
+        [false, _] => ranks.saturating_sub(1),
+        [true, false] => 1,
+        [true, true] => ranks,
+    }
+}
