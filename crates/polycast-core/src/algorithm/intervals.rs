@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use super::{Entry, Parameter};
+use crate::collective::{Child, Neighbours};
 use crate::schedule::RankOrder;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::Rank;
@@ -145,6 +146,15 @@ impl Intervals {
         }
     }
 
+    /// The part of a rank in a reduction up the tree, in which what comes from below is that of
+    /// higher positions.
+    pub fn neighbours(&self, rank: Rank) -> Neighbours {
+        let Place { parent, children, .. } = self.place(rank);
+        let child = |subtree: &Range<u32>| Child { rank: self.rank_at(subtree.start), is_left: false };
+        let parent = parent.map(|parent| self.rank_at(parent));
+        Neighbours { parent, children: children.iter().map(child).collect() }
+    }
+
     /// Returns the rank at a position.
     pub fn rank_at(&self, position: u32) -> Rank {
         match self {
@@ -205,7 +215,8 @@ pub(super) use by_shape;
 /// The binomial tree.
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
-/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial.
+/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial. What combines
+/// does so by the tree of combinations where the shape is binomial.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],
@@ -215,7 +226,9 @@ pub(super) const fn entries(
         Entry::any(collective, flat.0, flat.1, flat.2, by_flat).in_segments(),
         Entry::any(collective, chain.0, chain.1, chain.2, by_chain).in_segments(),
         Entry::any(collective, binary.0, binary.1, binary.2, by_binary).in_segments(),
-        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments(),
+        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial)
+            .in_segments()
+            .by_the_tree(),
         Entry {
             same_as: Some((2, "binomial")),
             ..Entry::any(collective, k_nomial.0, k_nomial.1, k_nomial.2, by_k_nomial)

@@ -23,6 +23,7 @@ mod build;
 pub mod cells;
 mod contention_free;
 mod direct;
+mod exchange;
 mod fan_in;
 pub mod gather;
 mod intervals;

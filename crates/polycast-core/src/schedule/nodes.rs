@@ -1,6 +1,8 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::RankOrder;
+use crate::collective::CombinationTree;
 use crate::units::Rank;
 
 /// The nodes of a communicator, and the ranks on each. Nodes are in the order in which data visits
@@ -41,6 +43,43 @@ impl Nodes {
     pub fn alone(&self, rank: Rank) -> Nodes {
         let all: Vec<Rank> = (0..self.local.ranks()).map(Rank).collect();
         Nodes::new(&vec![0; all.len()], &all, self.local.position(rank))
+    }
+
+    /// The same nodes in the order of their first ranks.
+    pub fn by_rank(&self) -> Nodes {
+        let mut order: Vec<u32> = Vec::with_capacity(self.leaders.len());
+        let mut number = vec![None; self.leaders.len()];
+        for node in &self.node_of {
+            number[*node as usize].get_or_insert_with(|| {
+                order.push(*node);
+                order.len() as u32 - 1
+            });
+        }
+        let number = |node: u32| number[node as usize].unwrap_or(node);
+        Nodes {
+            node_of: self.node_of.iter().map(|node| number(*node)).collect(),
+            leaders: order.iter().map(|node| self.leaders[*node as usize]).collect(),
+            mine: number(self.mine),
+            local: self.local.clone(),
+        }
+    }
+
+    /// True if each node has a part of the tree of combinations, and these parts are combined as by
+    /// the tree of as many ranks.
+    pub fn are_parts_of_the_tree(&self) -> bool {
+        let mut parts: Vec<(u32, Range<u32>)> = Vec::new();
+        for (rank, node) in (0..).zip(&self.node_of) {
+            match parts.last_mut() {
+                Some((last, part)) if last == node => part.end = rank + 1,
+                _ => parts.push((*node, rank..rank + 1)),
+            }
+        }
+        if parts.len() > self.leaders.len() {
+            // The ranks of some node do not follow one another.
+            return false;
+        }
+        let parts: Vec<Range<u32>> = parts.into_iter().map(|(_, part)| part).collect();
+        CombinationTree::new(self.node_of.len() as u32).is_of_parts(&parts)
     }
 
     /// The number of nodes.

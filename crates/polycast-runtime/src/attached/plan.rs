@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::num::NonZeroU64;
 
-use polycast_core::collective::{self, Collective};
+use polycast_core::collective::{self, Collective, Order};
 use polycast_core::policy;
 use polycast_core::units::{Bytes, Rank};
 
@@ -184,7 +184,7 @@ impl Plan {
         // SAFETY: the caller's promise.
         if let Some(reduction) = unsafe { self.reduction.as_ref() } {
             call.element = NonZeroU64::new(reduction.element_bytes as u64).ok_or(Failure::Internal)?;
-            call.is_ordered = reduction.is_commutative == 0;
+            call.order = if reduction.is_commutative == 0 { Order::Ranks } else { Order::Any };
         }
         let is_root = communicator.rank() == root;
         call.is_in_place = match of.collective {

@@ -27,7 +27,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "pairs at doubling distances combine halves of what they have, and bring them together again on the way back",
     "Rabenseifner 2004",
     schedule,
-)];
+)
+.by_the_tree()];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

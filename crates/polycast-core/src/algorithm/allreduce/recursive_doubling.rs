@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Parts are always those of neighbouring ranks and both of a pair combine them in the same order, so the order of ranks is kept
-//! and the result is the same on all ranks. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
+//! and the result is the same on all ranks: it is this that the tree of combinations is taken from. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
 //! al. 2005, §3.5).
 
 use crate::algorithm::{Algorithm, Entry};
@@ -23,7 +23,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "pairs at doubling distances exchange and combine what they have",
     "Thakur et al. 2005, §3.5",
     schedule,
-)];
+)
+.by_the_tree()];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());
