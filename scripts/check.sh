@@ -11,7 +11,7 @@ suite lint scripts/lint.sh
     # shellcheck disable=SC2046
     suite core cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-core) -- --skip long::
     # shellcheck disable=SC2046
-    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim) -- --skip long::
+    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim crates/polycast-study) -- --skip long::
 } &
 beside=$!
 trap 'kill "$beside" 2>/dev/null || true' EXIT

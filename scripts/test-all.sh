@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/suite.sh
-suite documentation env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-units -p polycast-protocol -p polycast-core -p polycast-sim -p polycast-lab
+suite documentation env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-units -p polycast-protocol -p polycast-core -p polycast-sim -p polycast-study -p polycast-lab
 suite sanitizer scripts/sanitize.sh
 suite oldest scripts/oldest.sh
 suite loom scripts/loom.sh

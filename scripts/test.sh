@@ -24,7 +24,7 @@ suite tool cargo test --no-fail-fast --locked --workspace --test tool
 # shellcheck disable=SC2046
 {
     beside core cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-core)
-    beside simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim)
+    beside simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim crates/polycast-study)
     suite network cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-net crates/polycast-madcap)
     beside inputs cargo test --no-fail-fast --locked --workspace $(tests_of fuzz/bodies)
 }

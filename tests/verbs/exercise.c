@@ -1,6 +1,6 @@
 /*
  * exercise.c: members of groups over the stand-ins, in one process, with faults on demand. Without arguments all cases; it says
- * which one has failed, and where. `exercise null BYTES` measures instead: see benches/verbs.sh.
+ * which one has failed, and where. `exercise null BYTES` measures instead: see measurements/verbs.sh.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -151,13 +151,24 @@ fn what_does_not_claim_the_order_of_sums_has_not_got_it() {
         let found = check(&schedules, &Call { order: Order::Tree, ..call });
         let is_by_messages = algorithm.entry.is_of_messages() || algorithm.entry.is_on_one_node();
         if is_by_messages {
-            assert_eq!(found.is_ok(), algorithm.entry.keeps == Order::Tree, "{collective} {algorithm}: {found:?}");
+            assert_eq!(
+                found.is_ok(),
+                algorithm.entry.keeps == Order::Tree,
+                "{collective} {algorithm}: {found:?}"
+            );
         }
         if algorithm.entry.keeps < Order::Tree && matches!(found, Err(Violation::WrongOperands { .. })) {
             otherwise.push(format!("{collective} {algorithm}"));
         }
     }
-    for text in ["reduce chain", "reduce flat", "reduce binary", "allreduce ring", "allreduce chain", "allreduce binary"] {
+    for text in [
+        "reduce chain",
+        "reduce flat",
+        "reduce binary",
+        "allreduce ring",
+        "allreduce chain",
+        "allreduce binary",
+    ] {
         assert!(otherwise.iter().any(|other| other == text), "{text}: {otherwise:?}");
     }
 }

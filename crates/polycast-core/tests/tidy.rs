@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use polycast_core::algorithm::Registry;
+
 /// The crates that are values in, values out.
 const PURE: [&str; 5] =
     ["polycast-units", "polycast-protocol", "polycast-copy", "polycast-core", "polycast-trace"];
@@ -21,7 +23,31 @@ const IMPURE: [&str; 9] = [
     "Mutex",
 ];
 
+/// The crates whose modules docs/architecture.md shows.
+const MAPPED: [&str; 8] = [
+    "polycast-core",
+    "polycast-runtime",
+    "polycast-sim",
+    "polycast-cli-console",
+    "polycast-cli-results",
+    "polycast-cli-launch",
+    "polycast-cli-serving",
+    "polycast-cli-measuring",
+];
+
 const MAX_LINES: usize = 450;
+
+/// Files where a name of an algorithm may stand as a string, by their last folders and name, and why.
+const ALGORITHMS_NAMED: [(&str, &str); 8] = [
+    ("native/of_table.rs", "a table: which of other MPIs' algorithms is one of ours"),
+    ("native/names.rs", "a table of other MPIs' names"),
+    ("picture/colour.rs", "a table of colours"),
+    ("generate/tables.rs", "chain: a way of the programs that are generated"),
+    ("copy/outcome.rs", "chain: how files were copied"),
+    ("checks/firewall.rs", "chain: a word of nft"),
+    ("topology/slurm_yaml.rs", "flat and ring: words of Slurm"),
+    ("view/mod.rs", "a sample for tests"),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -147,7 +173,7 @@ fn modules_of(name: &str) -> BTreeMap<String, Vec<PathBuf>> {
 
 #[test]
 fn arrows_between_modules_are_those_of_the_page_and_point_down() {
-    for name in ["polycast-core", "polycast-runtime", "polycast-sim", "polycast-cli"] {
+    for name in MAPPED {
         let modules = modules_of(name);
         let mut found = BTreeMap::new();
         for (module, paths) in &modules {
@@ -175,7 +201,8 @@ fn arrows_between_crates_are_those_of_the_page_and_point_down() {
         let name = folder.strip_prefix("polycast-").unwrap().to_owned();
         let mut uses = BTreeSet::new();
         for path in files_below(&format!("crates/{folder}/src"), &["rs"]) {
-            uses.extend(names_after("polycast_", &production_code(&path)));
+            let named = names_after("polycast_", &production_code(&path));
+            uses.extend(named.into_iter().map(|name| name.replace('_', "-")));
         }
         // Names of the C interface begin alike.
         uses.retain(|used| crates.contains(used) && *used != name);
@@ -220,6 +247,43 @@ fn the_core_is_pure() {
         let lib = fs::read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).unwrap();
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{name}");
     }
+}
+
+/// What a string of Rust says, for each string of the code.
+fn strings(code: &str) -> impl Iterator<Item = &str> {
+    code.lines().flat_map(|line| line.split('"').skip(1).step_by(2))
+}
+
+/// What others want to know of an algorithm is a field of its entry, not its name.
+#[test]
+fn algorithms_are_named_in_the_registry_alone() {
+    let names: BTreeSet<&str> = Registry::BUILT_IN.entries().map(|entry| entry.name).collect();
+    let is_name = |text: &&str| names.contains(text.split(':').next().unwrap_or(text));
+    let (mut wrong, mut unused) = (Vec::new(), ALGORITHMS_NAMED.to_vec());
+    for path in files_below("crates", &["rs"]) {
+        let is_source = path.iter().any(|part| part == "src") && !path.iter().any(|part| part == "fake_door");
+        if !is_source || path.strip_prefix(root().join("crates/polycast-core/src/algorithm")).is_ok() {
+            continue;
+        }
+        let code = production_code(&path);
+        let named: Vec<&str> = strings(&code).filter(is_name).collect();
+        if !named.is_empty() && !ALGORITHMS_NAMED.iter().any(|(file, _)| path.ends_with(file)) {
+            wrong.push(format!("{}: {named:?}", path.display()));
+        }
+        unused.retain(|(file, _)| named.is_empty() || !path.ends_with(file));
+    }
+    let advice = "expected a field of the algorithm's entry, or a constant of its file";
+    assert!(
+        wrong.is_empty(),
+        "algorithms named outside crates/polycast-core/src/algorithm: {advice}\n{wrong:#?}"
+    );
+    assert!(unused.is_empty(), "no algorithm is named in {unused:?}");
+}
+
+#[test]
+fn names_in_code_are_seen() {
+    let code = "let x = \"chain:segment=8KiB\"; call(a, \"flat\", \"b\");";
+    assert_eq!(strings(code).collect::<Vec<_>>(), ["chain:segment=8KiB", "flat", "b"]);
 }
 
 /// Ranks with other sources of it must not take each other for the same build.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::probe::{Arrived, OneWayTimes, Task, Transfers, Window, monotonic_nanoseconds};
 use crate::{Lab, LabError};
 use polycast_core::units::Rate;
+use polycast_core::units::statistics::sample_at;
 
 /// Ratios to the wire within which a measurement says something about a real link of that rate.
 const BELIEVABLE: (f64, f64) = (0.9, 1.15);
@@ -196,7 +197,7 @@ impl Transfer {
         nanoseconds.sort_unstable();
         let microseconds = |index: usize| nanoseconds.get(index).map_or(f64::NAN, |time| *time as f64 / 1e3);
         let wire_us = wire_time(bytes, rate).as_secs_f64() * 1e6;
-        let median_us = microseconds(nanoseconds.len() / 2);
+        let median_us = sample_at(&nanoseconds, 0.5).map_or(f64::NAN, |time| time as f64 / 1e3);
         let ratio_to_wire = median_us / wire_us;
         Transfer {
             bytes,

@@ -97,6 +97,14 @@ pub enum LabError {
     },
 }
 
+impl LabError {
+    /// True if the words that the user gave were wrong; otherwise something failed.
+    pub fn is_usage(&self) -> bool {
+        use LabError::{Rate, UnknownHost, UnknownLab, Value};
+        matches!(self, Value { .. } | Rate(_) | UnknownLab { .. } | UnknownHost { .. })
+    }
+}
+
 /// Names the file in an I/O error.
 pub(crate) fn at<'a>(
     action: &'static str,

@@ -1,10 +1,12 @@
+//! Events in the order of virtual time.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Events in the order of their times. Of those at the same time the one that was scheduled first
 /// comes first, so that every run is the same.
 #[derive(Debug)]
-pub(crate) struct EventQueue<E> {
+pub struct EventQueue<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,
     scheduled: u64,
 }
@@ -18,8 +20,9 @@ struct Entry<E> {
 }
 
 impl<E> EventQueue<E> {
+    /// A queue without events.
     pub fn new() -> Self {
-        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
+        EventQueue::default()
     }
 
     /// Forgets everything, and keeps the memory.
@@ -28,6 +31,7 @@ impl<E> EventQueue<E> {
         self.scheduled = 0;
     }
 
+    /// Schedules an event behind all others at the same time.
     pub fn schedule(&mut self, at_ns: u64, event: E) {
         self.schedule_from(0, at_ns, event);
     }
@@ -43,10 +47,20 @@ impl<E> EventQueue<E> {
     pub fn soonest(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse(entry)| entry.at_ns)
     }
+}
 
-    /// Takes the next event, with its time.
-    pub fn next(&mut self) -> Option<(u64, E)> {
+/// Takes the next event, with its time.
+impl<E> Iterator for EventQueue<E> {
+    type Item = (u64, E);
+
+    fn next(&mut self) -> Option<(u64, E)> {
         self.entries.pop().map(|Reverse(entry)| (entry.at_ns, entry.event))
+    }
+}
+
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
     }
 }
 

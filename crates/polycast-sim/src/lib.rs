@@ -1,6 +1,5 @@
 //! Collectives in virtual time: every rank runs the schedule and the executor that a job would run, over a network
-//! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own, and so have
-//! trees on [wormhole networks](wormhole).
+//! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own.
 //!
 //! ```
 //! use polycast_core::algorithm::Algorithm;
@@ -18,14 +17,13 @@
 
 mod buffers;
 mod engine;
-mod event_queue;
+pub mod event_queue;
 mod filled;
 mod network;
 pub mod protocol;
-mod random;
+pub mod random;
 mod schedules;
 mod simulation;
-pub mod wormhole;
 
 pub use buffers::{Buffers, Combine};
 pub use network::{Network, SharedMemory};

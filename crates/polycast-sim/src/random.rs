@@ -1,16 +1,20 @@
+//! Random numbers that depend on a seed only.
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Numbers that depend on the seed only: the generator is named, so that another version of a library does not change
 /// what a seed means.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(Xoshiro256PlusPlus);
+pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
+    /// The generator of this seed.
     pub fn new(seed: u64) -> Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
+    /// Draws any number.
     pub fn number(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -20,6 +24,7 @@ impl Random {
         (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Draws whether something of this probability happens.
     pub fn chance(&mut self, probability: f64) -> bool {
         // Nothing is drawn where nothing can happen: most faults are off in most runs.
         probability > 0.0 && self.unit() < probability
@@ -30,6 +35,7 @@ impl Random {
         ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
     }
 
+    /// Draws a number from `least` to `most`.
     pub fn within(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
     }
@@ -39,10 +45,12 @@ impl Random {
         least * (most / least).powf(self.unit())
     }
 
+    /// Draws one of the choices, each as likely as the others.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 
+    /// Fills the bytes with random ones.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }

@@ -38,16 +38,21 @@ pub fn sample_at<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
 /// The median and its 95 % interval by order statistics. `None` without samples.
 pub fn median(sorted: &[f64]) -> Option<Estimate> {
     let median = quantile(sorted, 0.5)?;
-    let interval = interval_positions(sorted.len()).map(|(low, high)| (sorted[low - 1], sorted[high - 1]));
+    let interval =
+        interval_positions(sorted.len(), CONFIDENCE).map(|(low, high)| (sorted[low - 1], sorted[high - 1]));
     Some(Estimate { median, interval })
 }
 
-/// The positions (from 1) of the order statistics that enclose the median with at least 95 % confidence.
+/// The confidence of the intervals of [`median`].
+pub const CONFIDENCE: f64 = 0.95;
+
+/// The positions (from 1) of the order statistics that enclose the median with at least this confidence;
+/// `None` where all samples together do not.
 ///
 /// The number of samples below the true median is binomial with p = 1/2, whatever the distribution is. So the l-th
 /// smallest sample exceeds the median with the probability P(X < l), and the largest l for which that is at most
-/// 2.5 % gives the interval (l, n + 1 - l).
-pub fn interval_positions(n: usize) -> Option<(usize, usize)> {
+/// half of what the confidence leaves, 2.5 % for 95 %, gives the interval (l, n + 1 - l).
+pub fn interval_positions(n: usize, confidence: f64) -> Option<(usize, usize)> {
     // The probabilities of at most n/2, from the likeliest down, as multiples of that: 2⁻ⁿ itself would underflow.
     let middle = n / 2;
     let down = || {
@@ -60,7 +65,7 @@ pub fn interval_positions(n: usize) -> Option<(usize, usize)> {
     let all = 2.0 * below + if n.is_multiple_of(2) { 1.0 } else { 2.0 };
     let mut low = middle;
     for probability in down() {
-        if below <= 0.025 * all {
+        if below <= (1.0 - confidence) / 2.0 * all {
             break;
         }
         below -= probability;
@@ -100,13 +105,13 @@ mod tests {
             (50, Some((18, 33))),
             (100, Some((40, 61))),
         ] {
-            assert_eq!(interval_positions(n), expected, "{n}");
+            assert_eq!(interval_positions(n, CONFIDENCE), expected, "{n}");
         }
     }
 
     #[test]
     fn many_samples_approach_the_normal_distribution() {
-        let (low, high) = interval_positions(1_000_000).unwrap();
+        let (low, high) = interval_positions(1_000_000, CONFIDENCE).unwrap();
         assert_eq!(low + high, 1_000_001);
         assert!((500_000.0 - low as f64 - 980.0).abs() < 2.0, "{low}");
     }

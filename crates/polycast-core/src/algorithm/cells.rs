@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use super::parameter::{Domain, NONE, Need, Parameter};
 use super::shares::Shares;
-use super::{Algorithm, Entry};
+use super::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective};
 use crate::schedule::Slice;
 use crate::units::Rank;
@@ -55,7 +55,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
 )
 .with(&[SHARES])
 .in_segments()
-.by_the_tree()];
+.by_the_tree()
+.raced(&[Raced::PLAIN])];
 
 /// Bytes of a buffer that go into this rank's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ mod reductions;
 
 use std::ops::Range;
 
-use super::{Algorithm, Entry};
+use super::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Fabric, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
@@ -31,7 +31,8 @@ pub(super) static ENTRIES: [Entry; 2] = [
         "on one node: each rank shows the others where its data is, and they copy what is theirs from there",
         "Wu 2005, §2.4",
         blocks,
-    ),
+    )
+    .raced(&[Raced::PLAIN]),
     reductions::ENTRY,
 ];
 

@@ -21,9 +21,7 @@ use std::ops::Range;
 use super::shares::Shares;
 use super::{Algorithm, Entry};
 use crate::collective::{Call, Collective, CombinationTree};
-use crate::schedule::{
-    Action, After, Channel, Kind, LaneIndex, Listed, Posting, Schedule, Slice, Stream,
-};
+use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
 
 const CONTRIBUTIONS: Channel = 0;
@@ -228,7 +226,8 @@ impl<'a> Exchange<'a> {
     /// Adds what receives and combines the segments of this rank's share; returns where the result of
     /// each is.
     fn combine(&mut self, local: LaneIndex, mine: &[Range<u64>], receives: &Lanes) -> Vec<Slice> {
-        let Some((first, end)) = mine.first().zip(mine.last()).map(|(first, last)| (first.start, last.end)) else {
+        let Some((first, end)) = mine.first().zip(mine.last()).map(|(first, last)| (first.start, last.end))
+        else {
             return Vec::new();
         };
         let last = self.all.len() - 1;

@@ -8,7 +8,7 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use super::{Entry, Parameter};
+use super::{Entry, Parameter, Stages};
 use crate::collective::{Child, Neighbours};
 use crate::schedule::RankOrder;
 use crate::tree::{PlannedTree, Tree};
@@ -197,8 +197,8 @@ pub(super) type Told = (&'static str, &'static str, &'static str);
 
 /// An entry for each shape, all in segments, by a builder that takes the shape.
 macro_rules! by_shape {
-    ($collective:expr, $schedule:path, [$($told:expr),* $(,)?]) => {
-        $crate::algorithm::intervals::entries($collective, [$($told),*], [
+    ($collective:expr, $schedule:path, [$($told:expr),* $(,)?], $stages_of_binomial:expr) => {
+        $crate::algorithm::intervals::entries($collective, [$($told),*], $stages_of_binomial, [
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Flat, algorithm, call, rank),
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Chain, algorithm, call, rank),
             |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Binary, algorithm, call, rank),
@@ -215,20 +215,25 @@ pub(super) use by_shape;
 /// The binomial tree.
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
-/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial. What combines
-/// does so by the tree of combinations where the shape is binomial.
+/// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial; the binomial
+/// one with the formula that papers have for it. What combines does so by the tree of combinations
+/// where the shape is binomial.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],
+    stages_of_binomial: Option<fn(u32) -> Option<Stages>>,
     [by_flat, by_chain, by_binary, by_binomial, by_k_nomial]: [super::Builder; 5],
 ) -> [Entry; 5] {
+    let in_binomial =
+        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments().by_the_tree();
     [
         Entry::any(collective, flat.0, flat.1, flat.2, by_flat).in_segments(),
         Entry::any(collective, chain.0, chain.1, chain.2, by_chain).in_segments(),
         Entry::any(collective, binary.0, binary.1, binary.2, by_binary).in_segments(),
-        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial)
-            .in_segments()
-            .by_the_tree(),
+        match stages_of_binomial {
+            Some(stages) => in_binomial.in_stages(stages),
+            None => in_binomial,
+        },
         Entry {
             same_as: Some((2, "binomial")),
             ..Entry::any(collective, k_nomial.0, k_nomial.1, k_nomial.2, by_k_nomial)

@@ -150,7 +150,13 @@ impl CombinationTree {
         count > 0 && self.is_alike(0..self.ranks, CombinationTree::new(count), 0..count, parts)
     }
 
-    fn is_alike(self, subtree: Range<u32>, other: CombinationTree, of: Range<u32>, parts: &[Range<u32>]) -> bool {
+    fn is_alike(
+        self,
+        subtree: Range<u32>,
+        other: CombinationTree,
+        of: Range<u32>,
+        parts: &[Range<u32>],
+    ) -> bool {
         let Some(middle) = other.split(&of) else {
             return parts[of.start as usize] == subtree && self.is_subtree(&subtree);
         };
@@ -179,7 +185,11 @@ impl CombinationTree {
     }
 
     /// The result of all contributions.
-    pub fn evaluate<T>(self, mut contribution: impl FnMut(Rank) -> T, mut combine: impl FnMut(T, T) -> T) -> T {
+    pub fn evaluate<T>(
+        self,
+        mut contribution: impl FnMut(Rank) -> T,
+        mut combine: impl FnMut(T, T) -> T,
+    ) -> T {
         self.value(0..self.ranks, &mut contribution, &mut combine)
     }
 
@@ -254,7 +264,8 @@ mod tests {
                 }
             }
             for distance in (0..ranks.ilog2()).map(|round| 1usize << round) {
-                let partners = (0..of.len()).map(|place| (place.min(place ^ distance), place.max(place ^ distance)));
+                let partners =
+                    (0..of.len()).map(|place| (place.min(place ^ distance), place.max(place ^ distance)));
                 of = partners.map(|(left, right)| format!("({}{})", of[left], of[right])).collect();
             }
             assert!(of.iter().all(|of| *of == written(ranks)), "{ranks}");

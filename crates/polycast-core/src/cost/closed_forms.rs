@@ -1,13 +1,10 @@
 //! The formulas of the papers, for uniform networks: what the general form of this module comes down to there, and
 //! predictions of their own.
 
-use crate::collective::Collective;
-use crate::model::{ClassParameters, Hockney, LogGp};
+use crate::algorithm::Formulas;
+use crate::model::{ClassParameters, LogGp};
 use crate::tree::{SendTimes, Splits};
-use crate::units::{Bytes, Nanos};
-
-/// The algorithms that the papers have formulas for.
-pub const ALGORITHMS: [&str; 5] = ["flat", "chain", "binary", "binomial", "opt-tree"];
+use crate::units::Nanos;
 
 /// Times of a broadcast to hosts on one switch by the papers' formulas, in nanoseconds; `None`
 /// where a paper has none.
@@ -25,10 +22,10 @@ pub struct ClosedForms {
 }
 
 impl ClosedForms {
-    /// The times of one of [`ALGORITHMS`], for `bytes` to `ranks` ranks, at least 2, whole or in
+    /// The times by an algorithm's formulas, for `bytes` to `ranks` ranks, at least 2, whole or in
     /// segments.
     pub fn of(
-        algorithm: &str,
+        formulas: Formulas,
         class: &ClassParameters,
         ranks: u32,
         bytes: u64,
@@ -44,20 +41,20 @@ impl ClosedForms {
         };
         let (hold, end) = (class.hold_ns(bytes), class.end_ns(bytes));
         let if_whole = |ns: f64| whole.then_some(ns);
-        match algorithm {
-            "flat" if whole => ClosedForms {
+        match formulas {
+            Formulas::Flat if whole => ClosedForms {
                 hockney: stages(1, f64::from(ranks - 1)),
                 log_gp: Some(log_gp_flat_ns(&log_gp, ranks, bytes)),
                 p_log_gp: None,
                 hold_end: Some(sequential(ranks, hold, end)),
             },
-            "chain" => ClosedForms {
+            Formulas::Chain => ClosedForms {
                 hockney: stages(ranks - 1, 1.0),
                 log_gp: Some(log_gp_chain_ns(&log_gp, ranks, segments.ceil() as u64, segment)),
                 p_log_gp: Some(linear_tree_ns(class, ranks, bytes, segment)),
                 hold_end: if_whole(chain(ranks, end)),
             },
-            "binary" => {
+            Formulas::Binary => {
                 let children: Vec<Vec<usize>> = (0..ranks as usize)
                     .map(|p| (2 * p + 1..2 * p + 3).filter(|child| *child < ranks as usize).collect())
                     .collect();
@@ -69,61 +66,19 @@ impl ClosedForms {
                     hold_end: None,
                 }
             }
-            "binomial" if whole => ClosedForms {
+            Formulas::Binomial if whole => ClosedForms {
                 hockney: stages(1, f64::from(ceil_log2(ranks.into()))),
                 log_gp: Some(log_gp_binomial_ns(&log_gp, ranks, bytes)),
                 p_log_gp: None,
                 hold_end: Some(binomial(ranks, hold, end)),
             },
-            "opt-tree" if whole => {
+            Formulas::Optimal if whole => {
                 let [hold, end] = [hold, end].map(|ns| Nanos(ns.round().max(1.0) as u64));
                 let latency = Splits::optimal(SendTimes { hold, end }, ranks).latency(ranks);
                 ClosedForms { hold_end: Some(latency.0 as f64), ..ClosedForms::default() }
             }
             _ => ClosedForms::default(),
         }
-    }
-}
-
-/// The terms of Hockney's model for a collective other than the broadcast, whole and between hosts
-/// on one switch (Thakur et al. 2005, §3 and §4).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stages {
-    /// The number of messages that follow each other.
-    rounds: f64,
-    /// The bytes that these messages carry in all, as a multiple of the [bytes of the
-    /// call](crate::collective::Call::bytes).
-    carried: f64,
-    /// The bytes that are combined on the way, as a multiple of the bytes of the call.
-    combined: f64,
-}
-
-impl Stages {
-    /// The terms of an algorithm for at least 2 ranks; `None` where the paper has no formula.
-    pub fn of(collective: Collective, algorithm: &str, ranks: u32) -> Option<Stages> {
-        use Collective::{Allgather, Allreduce, Alltoall, Barrier, Gather, Reduce, Scatter};
-        let (log, others) = (f64::from(ceil_log2(ranks.into())), f64::from(ranks - 1));
-        let share = others / f64::from(ranks);
-        let is_power = ranks.is_power_of_two();
-        let [rounds, carried, combined] = match (collective, algorithm) {
-            (Scatter | Gather, "binomial") | (Allgather, "bruck") => [log, others, 0.0],
-            (Allgather, "recursive-doubling") if is_power => [log, others, 0.0],
-            (Allgather, "ring") | (Alltoall, "pairwise") => [others, others, 0.0],
-            (Alltoall, "bruck") if is_power => [log, log * f64::from(ranks) / 2.0, 0.0],
-            (Barrier, "dissemination") => [log, 0.0, 0.0],
-            (Reduce, "binomial") => [log; 3],
-            (Allreduce, "recursive-doubling") if is_power => [log; 3],
-            (Allreduce, "ring") => [2.0 * others, 2.0 * share, share],
-            (Allreduce, "halving-doubling") if is_power => [2.0 * log, 2.0 * share, share],
-            _ => return None,
-        };
-        Some(Stages { rounds, carried, combined })
-    }
-
-    /// The time of a call in nanoseconds, where combining takes `gamma_ns` per byte.
-    pub fn ns(&self, hockney: &Hockney, gamma_ns: f64, bytes: Bytes) -> f64 {
-        let per_byte_ns = self.carried * hockney.beta_ns + self.combined * gamma_ns;
-        self.rounds * hockney.alpha_ns + bytes.0 as f64 * per_byte_ns
     }
 }
 

@@ -33,6 +33,7 @@ use std::ops::RangeInclusive;
 use self::running::{JUDGED_AFTER, MAX_ROUNDS, Running};
 use self::watch::Watch;
 use super::{Capabilities, Collective, Epoch};
+use crate::units::statistics;
 
 /// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
 pub const MAX_ARMS: usize = 4;
@@ -403,18 +404,13 @@ struct Times {
 }
 
 impl Times {
-    /// The median and an interval around it that holds the true one with some 90 %, by order statistics (binomial, p = 1/2); of few
-    /// times all.
+    /// The median and an interval around it that holds the true one with 90 %; of few times all.
     fn new(times: &[u64]) -> Times {
         let mut times = times.to_vec();
         times.sort_unstable();
-        let outside = match times.len() {
-            ..8 => 0,
-            8..16 => 1,
-            _ => 4,
-        };
-        let last = times.len() - 1;
-        Times { low: times[outside], median: times[last / 2], high: times[last - outside] }
+        let median = statistics::sample_at(&times, 0.5).unwrap_or(0);
+        let (first, last) = statistics::interval_positions(times.len(), 0.9).unwrap_or((1, times.len()));
+        Times { low: times[first - 1], median, high: times[last - 1] }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a served call costs of our own: memory from the system, counted exactly. For its time see `benches/served_call.sh`.
+//! What a served call costs of our own: memory from the system, counted exactly. For its time see `measurements/served_call.sh`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -23,7 +23,6 @@ mod lateness;
 mod medium;
 mod node;
 mod outcome;
-mod published;
 mod root_sync;
 mod scaling;
 mod scenario;
@@ -42,7 +41,6 @@ pub use faults::{
     Arrivals, Burst, Dead, Delay, Faults, Late, RecordedCall, Sabotage, Saying, Slow, Stalled, Target, Which,
 };
 pub use outcome::{Failure, Outcome, Timing};
-pub use published::{Published, Shows, TOLD};
 pub use root_sync::{RootSyncResult, RootSyncTrial};
 pub use scaling::{Cluster, Completion, OfNodes, Scaling};
 pub use scenario::{Broadcast, Communicator, Hardware, Scenario};

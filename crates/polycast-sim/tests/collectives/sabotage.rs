@@ -237,8 +237,7 @@ fn correct() -> Vec<(String, Call, All)> {
             for (order, is_in_place) in [(Order::Tree, false), (Order::Any, true), (Order::Tree, true)] {
                 let plain = Call::new(collective, ranks, Rank(root), Bytes(12));
                 let element = NonZeroU64::new(2).expect("not 0");
-                let call =
-                    crate::for_any_order(algorithm, &Call { element, order, is_in_place, ..plain });
+                let call = crate::for_any_order(algorithm, &Call { element, order, is_in_place, ..plain });
                 let schedule = |rank| algorithm.schedule(call, Rank(rank), &mut Planner::flat(ranks));
                 let all = (0..ranks).map(|rank| Listed::copy_of(&schedule(rank))).collect();
                 found.push((algorithm.to_string(), call, all));

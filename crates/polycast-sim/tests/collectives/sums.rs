@@ -18,7 +18,8 @@ fn add(left: &[u8], right: &mut [u8]) {
 /// What a rank contributes at a place: over all places numbers from 2^-200 to 2^200, at each of like size and both signs, so that what is
 /// lost depends on who is added to whom.
 fn contribution(rank: u32, at: u64) -> f64 {
-    let mut bits = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (at + 1).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+    let mut bits = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        ^ (at + 1).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
     for shift in [33, 29, 32] {
         bits = (bits ^ bits >> shift).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     }
@@ -29,7 +30,9 @@ fn contribution(rank: u32, at: u64) -> f64 {
 
 fn expected(ranks: u32, elements: u64) -> Vec<u8> {
     let tree = CombinationTree::new(ranks);
-    (0..elements).flat_map(|at| tree.evaluate(|rank| contribution(rank.0, at), |a, b| a + b).to_le_bytes()).collect()
+    (0..elements)
+        .flat_map(|at| tree.evaluate(|rank| contribution(rank.0, at), |a, b| a + b).to_le_bytes())
+        .collect()
 }
 
 fn prove(algorithm: Algorithm, call: &Call, host_of: &[u64], expected: &[u8]) {
@@ -38,7 +41,11 @@ fn prove(algorithm: Algorithm, call: &Call, host_of: &[u64], expected: &[u8]) {
     let mut buffers = Vec::new();
     for &rank in &ring {
         let nodes = Nodes::new(host_of, &ring, rank);
-        schedules.push(algorithm.schedule(*call, rank, &mut Planner::flat(call.ranks).on_nodes(nodes.into())));
+        schedules.push(algorithm.schedule(
+            *call,
+            rank,
+            &mut Planner::flat(call.ranks).on_nodes(nodes.into()),
+        ));
         let contract = Contract { call: *call };
         let empty = |buffer| vec![0xEE; contract.size(rank, buffer) as usize];
         let mut of = Buffers { input: empty(Buffer::Input), output: empty(Buffer::Output) };
@@ -61,7 +68,8 @@ fn ways(collective: Collective, host_of: &[u64]) -> Vec<Algorithm> {
     let nodes = Nodes::new(host_of, &ring, Rank(0));
     let is_on_one_node = host_of.iter().all(|host| *host == 0);
     let anywhere = Registry::BUILT_IN.samples(collective).into_iter();
-    let on_one_node = Registry::BUILT_IN.samples_on_one_node(collective).into_iter().filter(|_| is_on_one_node);
+    let on_one_node =
+        Registry::BUILT_IN.samples_on_one_node(collective).into_iter().filter(|_| is_on_one_node);
     anywhere.chain(on_one_node).filter(|algorithm| algorithm.keeps_on(&nodes) == Order::Tree).collect()
 }
 
@@ -74,12 +82,18 @@ fn prove_all(ranks: u32, width: u32, lengths: &[u64]) {
             for (root, algorithm) in
                 (0..roots).flat_map(|root| ways(collective, &host_of).into_iter().map(move |way| (root, way)))
             {
-                let plain = Call::new(collective, ranks, Rank((root + number as u32) % ranks), Bytes(8 * elements));
+                let plain =
+                    Call::new(collective, ranks, Rank((root + number as u32) % ranks), Bytes(8 * elements));
                 let element = NonZeroU64::new(8).expect("not 0");
                 let is_in_place = (root + ranks) % 2 == 0;
                 let segment = [0, 24, 1000, 8192][(number + root as usize) % 4];
                 let call = Call { element, order: Order::Tree, is_in_place, ..plain };
-                prove(Algorithm { segment: NonZeroU64::new(segment), ..algorithm }, &call, &host_of, &expected);
+                prove(
+                    Algorithm { segment: NonZeroU64::new(segment), ..algorithm },
+                    &call,
+                    &host_of,
+                    &expected,
+                );
             }
         }
     }

@@ -8,7 +8,8 @@
 //! `ceil(log2 P)` hops for any number of ranks, each block once over every port: for short blocks (Bruck et al. 1997; Thakur et al.
 //! 2005, §3.1).
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::{doublings, others};
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -19,7 +20,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "in round k every rank sends all it has to the one 2^k before it",
     "Thakur et al. 2005, §3.1",
     schedule,
-)];
+)
+.in_stages(|ranks| Some(Stages::of_blocks(doublings(ranks), others(ranks))))];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

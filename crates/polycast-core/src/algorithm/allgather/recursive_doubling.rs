@@ -13,7 +13,8 @@
 
 use std::ops::Range;
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::{doublings, others};
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -24,7 +25,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "pairs at doubling distances exchange all they have",
     "Thakur et al. 2005, §3.1",
     schedule,
-)];
+)
+.in_stages(|ranks| ranks.is_power_of_two().then(|| Stages::of_blocks(doublings(ranks), others(ranks))))];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

@@ -11,7 +11,8 @@
 use std::num::NonZeroU64;
 
 use crate::algorithm::rule::Rule;
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::others;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Lane, LaneIndex, Schedule, Slice, Step, Stream};
 use crate::units::Rank;
@@ -23,7 +24,9 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Chan et al. 2007, §4",
     schedule,
 )
-.in_segments()];
+.in_segments()
+.around_ring()
+.in_stages(|ranks| Some(Stages::of_blocks(others(ranks), others(ranks))))];
 
 fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, in_place) = (call.ranks, call.bytes.0, call.is_in_place);

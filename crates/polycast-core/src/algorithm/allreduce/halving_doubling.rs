@@ -13,7 +13,8 @@
 use std::ops::Range;
 
 use crate::algorithm::shares::Shares;
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::{doublings, others_share};
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Buffer, Channel, Kind, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -28,7 +29,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Rabenseifner 2004",
     schedule,
 )
-.by_the_tree()];
+.by_the_tree()
+.in_stages(|ranks| { let share = others_share(ranks); ranks.is_power_of_two().then(|| Stages { rounds: 2.0 * doublings(ranks), carried: 2.0 * share, combined: share }) })];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

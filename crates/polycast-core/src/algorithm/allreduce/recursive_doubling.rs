@@ -12,7 +12,8 @@
 //! and the result is the same on all ranks: it is this that the tree of combinations is taken from. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
 //! al. 2005, §3.5).
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::doublings;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -24,7 +25,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Thakur et al. 2005, §3.5",
     schedule,
 )
-.by_the_tree()];
+.by_the_tree()
+.in_stages(|ranks| ranks.is_power_of_two().then(|| { let rounds = doublings(ranks); Stages { rounds, carried: rounds, combined: rounds } }))];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

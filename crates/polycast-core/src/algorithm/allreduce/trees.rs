@@ -34,7 +34,8 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
         ),
         ("binomial", "parts go up a binomial tree and the result goes down it", "Thakur et al. 2005"),
         ("k-nomial", "parts go up a k-nomial tree and the result goes down it", "Hoefler and Moor 2014"),
-    ]
+    ],
+    None
 );
 
 fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {

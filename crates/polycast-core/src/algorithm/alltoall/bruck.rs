@@ -6,7 +6,8 @@
 //!
 //! `ceil(log2 P)` messages of about half of all blocks, in place of `P-1` of one: for short blocks, at the price of copies (Bruck et al. 1997).
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::doublings;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -17,7 +18,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "in round k every block that has to go 2^k further among others does so",
     "Bruck et al. 1997",
     schedule,
-)];
+)
+.in_stages(|ranks| ranks.is_power_of_two().then(|| Stages::of_blocks(doublings(ranks), doublings(ranks) * f64::from(ranks) / 2.0)))];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

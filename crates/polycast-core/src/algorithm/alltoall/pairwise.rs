@@ -15,7 +15,8 @@
 //!
 //! In place, a rank first puts its blocks aside one after the other, and receives when it has done so.
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::others;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Kind, Listed, Posting, Schedule, Slice, Stream, cut};
 use crate::units::Rank;
@@ -31,7 +32,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Thakur et al. 2005, §3.4",
     schedule,
 )
-.in_segments()];
+.in_segments()
+.in_stages(|ranks| Some(Stages::of_blocks(others(ranks), others(ranks))))];
 
 fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let whole = exchange(call, rank, true);

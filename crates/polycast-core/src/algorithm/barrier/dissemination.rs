@@ -2,7 +2,8 @@
 //!
 //! `ceil(log2 P)` rounds for any number of ranks (Hensgen, Finkel, Manber 1988).
 
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::formulas::doublings;
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -13,7 +14,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "in round k every rank tells the one 2^k further on whom it has heard of",
     "Hensgen, Finkel, Manber 1988",
     schedule,
-)];
+)
+.in_stages(|ranks| Some(Stages::of_blocks(doublings(ranks), 0.0)))];
 
 fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, mut list) = (call.ranks, Listed::default());

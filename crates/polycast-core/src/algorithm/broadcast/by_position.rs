@@ -7,7 +7,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::algorithm::{Algorithm, Entry, Parameter};
+use crate::algorithm::{Algorithm, Entry, Formulas, Parameter};
 use crate::tree::Tree;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
@@ -17,17 +17,21 @@ const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
 const PATARASUK: &str = "Patarasuk et al. 2008, §3";
 const HOEFLER: &str = "Hoefler and Moor 2014";
 
+/// The chain, for callers that choose it themselves.
+pub const CHAIN: Algorithm = Algorithm::plain(&ENTRIES[1]);
 /// The binomial tree, for callers that choose it themselves.
 pub const BINOMIAL: Algorithm = Algorithm::plain(&ENTRIES[4]);
 
 pub(super) static ENTRIES: [Entry; 6] = [
-    Entry::tree("flat", "the root sends to everybody itself", PATARASUK, |_| Tree::Flat),
-    Entry::tree("chain", "each rank forwards to the next one", PATARASUK, |_| Tree::Chain),
-    Entry::tree("binary", "two children per rank", PATARASUK, |_| Tree::KAry(TWO)),
+    Entry::tree("flat", "the root sends to everybody itself", PATARASUK, |_| Tree::Flat).by(Formulas::Flat),
+    Entry::tree("chain", "each rank forwards to the next one", PATARASUK, |_| Tree::Chain).by(Formulas::Chain),
+    Entry::tree("binary", "two children per rank", PATARASUK, |_| Tree::KAry(TWO)).by(Formulas::Binary),
     Entry::tree("k-ary", "`k` children per rank", PATARASUK, |a| Tree::KAry(a.number("k"))).with(CHILDREN),
     Entry::tree("binomial", "the number of informed ranks doubles in each round", PATARASUK, |_| {
         Tree::KNomial(TWO)
-    }),
+    })
+    .by(Formulas::Binomial)
+    .tried_if_short(),
     Entry {
         same_as: Some((2, "binomial")),
         ..Entry::tree(

@@ -19,11 +19,11 @@ super::registry::files! {
 }
 
 pub use super::two_level::within::Within;
-pub use by_position::BINOMIAL;
+pub use by_position::{BINOMIAL, CHAIN};
+pub use planned::CONTENTION_FREE_BINARY;
 pub use planner::{Origin, Planner, Sent};
-pub(super) use two_level::SCATTER_RING;
-pub(crate) use two_level::TREES as TREES_OF_NODES;
 pub use two_level::{Between, ON_NODE, TwoLevel};
+pub(crate) use two_level::{CARRYING_MOST, SCATTER_RING, TREES as TREES_OF_NODES};
 
 use super::Algorithm;
 use crate::collective::Call;

@@ -3,7 +3,7 @@
 use polycast_protocol::{Form, Multicast};
 
 use crate::algorithm::parameter::{value_of_wait, wait_of_value};
-use crate::algorithm::{Algorithm, Domain, Entry, Parameter};
+use crate::algorithm::{Algorithm, Domain, Entry, Parameter, Raced};
 
 const SOURCE: &str = "Siebert 2006; Hoefler et al. 2007";
 
@@ -18,6 +18,9 @@ const SYNC: Parameter = Parameter {
 const PARITY: Parameter =
     Parameter::switch("parity", "one more datagram, from which each node restores any one that it misses");
 
+/// The number of nodes from which on the shipped table has parity, by simulations.
+const PARITY_FROM_NODES: u32 = 32;
+
 pub(super) static ENTRIES: [Entry; 2] = [
     Entry::multicast(
         "multicast-push",
@@ -25,7 +28,8 @@ pub(super) static ENTRIES: [Entry; 2] = [
         SOURCE,
         Form::Push,
     )
-    .with(&[SYNC, PARITY]),
+    .with(&[SYNC, PARITY])
+    .raced(&[Raced { parameters: PARITY.name, least_nodes: PARITY_FROM_NODES }]),
     Entry::multicast(
         "multicast-pull",
         "by IP multicast from node to node; each node asks the one before for what was lost. For longer ones",

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::{Call, Planner, power_of_two};
-use crate::algorithm::{Algorithm, Entry, Parameter};
+use crate::algorithm::{Algorithm, Entry, Formulas, MadeFor, Parameter};
 use crate::tree::{MAX_CONTENTION_FREE_CHILDREN, PlannedShape, Tree};
 use crate::units::Nanos;
 
@@ -22,6 +22,9 @@ const PORTS: Parameter = Parameter::number("ports", "messages that a rank sends 
 const BLOCK: Parameter =
     Parameter::number("block", "ranks in a block", 1, 4).or("as many as on the fullest host");
 
+/// The contention-free tree of two children per rank, for callers that choose it themselves.
+pub const CONTENTION_FREE_BINARY: Algorithm = Algorithm::plain(&ENTRIES[1]);
+
 pub(super) static ENTRIES: [Entry; 8] = [
     // The ranks by position stand on the site's ring, so their chain is this one.
     Entry::tree(
@@ -30,6 +33,7 @@ pub(super) static ENTRIES: [Entry; 8] = [
         "Patarasuk et al. 2008, §4.1.1, Algorithm 1",
         |_| Tree::Chain,
     )
+    .made_for(MadeFor::Links)
     .not_compared(),
     Entry::planned(
         "contention-free-binary",
@@ -57,6 +61,8 @@ pub(super) static ENTRIES: [Entry; 8] = [
         "Nupairoj 1998, ch. 4",
         |a, call, planner| PlannedShape::Optimal(planner.send_times(a, call).times),
     )
+    .made_for(MadeFor::Times)
+    .by(Formulas::Optimal)
     .with(&[HOLD, END]),
     Entry::planned(
         "dyn-tree",
@@ -64,6 +70,7 @@ pub(super) static ENTRIES: [Entry; 8] = [
         "Nupairoj 1998, §6.3",
         |a, call, planner| PlannedShape::Optimal(planner.send_times(a, call).times),
     )
+    .made_for(MadeFor::Times)
     .with(&[HOLD, END])
     .dynamic(),
     Entry::planned(
@@ -77,6 +84,7 @@ pub(super) static ENTRIES: [Entry; 8] = [
             PlannedShape::OptimalWithPorts { times: sent.times, interval, ports }
         },
     )
+    .made_for(MadeFor::Times)
     .with(&[PORTS, HOLD, END])
     .not_compared(),
     Entry::planned(
@@ -85,6 +93,7 @@ pub(super) static ENTRIES: [Entry; 8] = [
         "Nupairoj 1998, §3.4.1",
         |a, _, _| PlannedShape::BlockBinomial { block: a.given_number("block") },
     )
+    .made_for(MadeFor::Hosts)
     .with(&[BLOCK])
     .not_compared(),
 ];

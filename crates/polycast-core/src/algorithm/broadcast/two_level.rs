@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::parameter::{NONE, Parameter};
 use crate::algorithm::two_level::{self, within::Within};
-use crate::algorithm::{Domain, Entry, Need};
+use crate::algorithm::{Domain, Entry, Need, Raced};
 use crate::collective::Collective;
 use crate::schedule::{
     Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Posting, Schedule, Slice, Step, Stream,
@@ -32,7 +32,10 @@ pub(crate) const TREES: [(&str, Tree); 4] = [
 ];
 
 /// The broadcast that may go on between nodes in place of a tree.
-pub(in crate::algorithm) const SCATTER_RING: &str = "scatter-ring";
+pub(crate) const SCATTER_RING: &str = "scatter-ring";
+
+/// The ways between nodes that carry most, which are compared where the caller names none.
+pub(crate) const CARRYING_MOST: [&str; 4] = [TREES[2].0, TREES[1].0, TREES[0].0, SCATTER_RING];
 
 const BETWEEN: Parameter = Parameter {
     name: "between",
@@ -67,7 +70,15 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
     |algorithm, call, nodes, rank| TwoLevel::of(algorithm).schedule(*call, nodes, rank),
 )
 .with(&[BETWEEN, BUFFER, OVERLAP, Within::PARAMETER])
-.in_segments()];
+.in_segments()
+.raced(&[
+    Raced::PLAIN,
+    two_level::CHAIN,
+    two_level::BINARY,
+    two_level::FLAT,
+    Raced::between_nodes("between=scatter-ring"),
+    two_level::BY_MESSAGES,
+])];
 
 /// The algorithm for callers that choose its parameters themselves: through shared memory.
 pub const ON_NODE: Algorithm = Algorithm::plain(&ENTRIES[0]);

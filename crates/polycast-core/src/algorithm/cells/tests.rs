@@ -84,20 +84,16 @@ fn rounds_of_an_allreduce() {
     let of = |text, rank| Rounds::new(&algorithm(Allreduce, text), &call, Rank(rank), 1 << 10);
     let whole = of("cells", 1);
     assert_eq!(whole.count(), 1);
-    assert_eq!(taken_from(&whole, 0), [
-            "2+0 to 0..40",
-            "own 0..40 to waiting 0..40",
-            "0+0 with waiting 0..40",
-            "waiting 0..40 with 0..40"
-        ]);
+    assert_eq!(
+        taken_from(&whole, 0),
+        ["2+0 to 0..40", "own 0..40 to waiting 0..40", "0+0 with waiting 0..40", "waiting 0..40 with 0..40"]
+    );
     let shared = of("cells:segment=24,shares=16", 1);
     assert_eq!(shared.count(), 4);
-    assert_eq!(taken_from(&shared, 0), [
-            "2+8 to 8..16",
-            "own 8..16 to waiting 0..8",
-            "0+8 with waiting 0..8",
-            "waiting 0..8 with 8..16"
-        ]);
+    assert_eq!(
+        taken_from(&shared, 0),
+        ["2+8 to 8..16", "own 8..16 to waiting 0..8", "0+8 with waiting 0..8", "waiting 0..8 with 8..16"]
+    );
     assert_eq!(taken_from(&shared, 1), ["2+0 to 16..24", "0+0 to 0..8"]);
     assert_eq!(taken_from(&shared, 3), ["2+0 to 36..40", "0+0 to 24..32"]);
 }

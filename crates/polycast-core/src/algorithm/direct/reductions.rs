@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::{GIVEN, fetches, others, publishes};
 use crate::algorithm::shares::Shares;
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective, CombinationTree};
 use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
@@ -32,7 +32,8 @@ pub(super) const ENTRY: Entry = Entry::on_one_node(
     schedule,
 )
 .in_segments()
-.by_the_tree();
+.by_the_tree()
+.raced(&[Raced::PLAIN]);
 
 /// The number of places for the operands of a rank, used by turns: one operand is combined while
 /// the next comes.

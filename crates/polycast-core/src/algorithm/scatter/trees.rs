@@ -5,8 +5,9 @@
 //! directions at once the root's sends take `(P-1)` blocks in every tree; the flat one has no other hops, but as many messages at once as ranks.
 
 use crate::algorithm::blocks::Blocks;
+use crate::algorithm::formulas::{doublings, others};
 use crate::algorithm::intervals::{Intervals, Shape, by_shape};
-use crate::algorithm::{Algorithm, Entry};
+use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -24,7 +25,8 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
             "the number of ranks with blocks grows by the factor `k` in each round",
             "Hoefler and Moor 2014"
         ),
-    ]
+    ],
+    Some(|ranks| Some(Stages::of_blocks(doublings(ranks), others(ranks))))
 );
 
 fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {

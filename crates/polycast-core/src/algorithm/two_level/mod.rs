@@ -24,7 +24,7 @@ pub(super) mod within;
 
 use super::build::Build;
 use super::parameter::{Domain, NONE, Need, Parameter};
-use super::{Algorithm, Entry, OnNodes, Registry};
+use super::{Algorithm, Entry, OnNodes, Raced, Registry};
 use crate::collective::{Collective, Order};
 use crate::schedule::{Channel, Nodes};
 use within::Within;
@@ -73,7 +73,8 @@ const ALLREDUCE: [Parameter; 4] = [
     OVERLAP,
     WITHIN,
 ];
-const REDUCE: [Parameter; 4] = [between(&["chain", "binary", "binomial", "flat", "pairwise"]), BUFFER, OVERLAP, WITHIN];
+const REDUCE: [Parameter; 4] =
+    [between(&["chain", "binary", "binomial", "flat", "pairwise"]), BUFFER, OVERLAP, WITHIN];
 const ALLGATHER: [Parameter; 4] =
     [between(&["ring", "recursive-doubling", "bruck"]), BUFFER, OVERLAP, WITHIN];
 const TREES: Parameter = between(&["binomial", "chain", "binary", "flat"]);
@@ -81,6 +82,14 @@ const SCATTER: [Parameter; 4] = [TREES, BUFFER, OVERLAP, WITHIN];
 const GATHER: [Parameter; 3] = [TREES, BUFFER, WITHIN];
 const ALLTOALL: [Parameter; 3] = [between(&["linear", "pairwise", "bruck"]), BUFFER, WITHIN];
 const BARRIER: [Parameter; 1] = [WITHIN];
+
+/// Ways that a race begins with: the trees that carry most between nodes, and messages alone.
+pub(super) const CHAIN: Raced = Raced::between_nodes("between=chain");
+pub(super) const BINARY: Raced = Raced::between_nodes("between=binary");
+pub(super) const BINOMIAL: Raced = Raced::between_nodes("between=binomial");
+pub(super) const FLAT: Raced = Raced::between_nodes("between=flat");
+const RECURSIVE_DOUBLING: Raced = Raced::between_nodes("between=recursive-doubling");
+pub(super) const BY_MESSAGES: Raced = Raced::between_nodes("within=messages");
 
 const fn entry(collectives: &'static [Collective], about: &'static str, schedule: OnNodes) -> Entry {
     Entry::on_nodes(collectives, "two-level", about, "Wu 2005, §2.4 and §3.4", schedule)
@@ -93,6 +102,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         blocks::scatter,
     )
     .with(&SCATTER)
+    .raced(&[Raced::PLAIN, CHAIN, BINARY, FLAT, BY_MESSAGES])
     .in_segments()
     .padded(),
     entry(
@@ -101,6 +111,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         blocks::gather,
     )
     .with(&GATHER)
+    .raced(&[Raced::PLAIN, CHAIN, BINARY, FLAT, BY_MESSAGES])
     .in_segments()
     .padded(),
     entry(
@@ -109,6 +120,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         blocks::allgather,
     )
     .with(&ALLGATHER)
+    .raced(&[Raced::PLAIN, RECURSIVE_DOUBLING, BY_MESSAGES])
     .in_segments()
     .padded(),
     entry(
@@ -117,16 +129,19 @@ pub(super) static ENTRIES: [Entry; 7] = [
         alltoall::schedule,
     )
     .with(&ALLTOALL)
+    .raced(&[Raced::PLAIN, BY_MESSAGES])
     .in_segments()
     .padded(),
     entry(&[Collective::Barrier], "one rank of each node waits for the others of it, then for other nodes", barrier::schedule)
-        .with(&BARRIER),
+        .with(&BARRIER)
+    .raced(&[Raced::PLAIN, BY_MESSAGES]),
     entry(
         &[Collective::Reduce],
         "one rank combines what those of its node contribute, and the results of nodes are combined; in order only where nodes are parts of the tree",
         reductions::schedule,
     )
     .with(&REDUCE)
+    .raced(&[Raced::PLAIN, BINARY, BINOMIAL, FLAT, BY_MESSAGES])
     .in_segments()
     .only_commuting(),
     entry(
@@ -135,6 +150,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         reductions::schedule,
     )
     .with(&ALLREDUCE)
+    .raced(&[Raced::PLAIN, CHAIN, BINARY, BINOMIAL, RECURSIVE_DOUBLING, BY_MESSAGES])
     .in_segments()
     .only_commuting(),
 ];
@@ -151,11 +167,16 @@ impl Entry {
 }
 
 impl Registry {
+    /// The algorithm for a collective on two levels, if there is one.
+    pub fn two_level(self, collective: Collective) -> Option<Algorithm> {
+        self.of(collective).find(|entry| entry.is_on_two_levels()).map(Entry::typical)
+    }
+
     /// A collective on two levels by messages alone, with each algorithm that there may be between nodes: what nobody needs to have measured
     /// shared memory for.
     pub fn on_levels_by_messages(self, collective: Collective) -> Vec<Algorithm> {
-        let entry = self.find(collective, "two-level");
-        let by_messages = entry.and_then(|entry| entry.typical().with_value(WITHIN.name, WITHIN.typical));
+        let two_level = self.two_level(collective);
+        let by_messages = two_level.and_then(|all| all.with_value(WITHIN.name, WITHIN.typical));
         let Some(algorithm) = by_messages else { return Vec::new() };
         match algorithm.entry.between_nodes() {
             [] => vec![algorithm],
@@ -182,10 +203,24 @@ impl Algorithm {
         let is_by_the_tree = || {
             let between = Registry::BUILT_IN.find(self.entry.collectives[0], self.between());
             let combines = self.entry.collectives[0].combines();
-            combines && between.is_some_and(|entry| entry.keeps == Order::Tree) && nodes.are_parts_of_the_tree()
+            combines
+                && between.is_some_and(|entry| entry.keeps == Order::Tree)
+                && nodes.are_parts_of_the_tree()
         };
         let is_on_levels = matches!(self.entry.build, Build::OnNodes(_));
         if is_on_levels && is_by_the_tree() { Order::Tree } else { self.entry.keeps }
+    }
+
+    /// Returns the algorithm with the one of this name between nodes; `None` if it cannot have it.
+    pub fn with_between(self, name: &str) -> Option<Algorithm> {
+        let word = self.entry.between_nodes().iter().position(|word| *word == name)?;
+        self.with_value("between", word as u64)
+    }
+
+    /// Returns the algorithm with nothing shared on a node beside further parts; `None` if it knows no
+    /// overlap.
+    pub fn without_overlap(self) -> Option<Algorithm> {
+        self.with_value(OVERLAPPED, NONE)
     }
 
     /// The way of data on a node: shared memory or messages.

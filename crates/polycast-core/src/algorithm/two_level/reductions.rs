@@ -240,7 +240,8 @@ impl Sums {
             };
             let own = || Slice { buffer: self.own, bytes: bytes.clone() };
             let slot = |of: usize| {
-                let start = self.slots_at + (self.slots_before(of) * slots + number % slots) * self.slot_bytes;
+                let start =
+                    self.slots_at + (self.slots_before(of) * slots + number % slots) * self.slot_bytes;
                 Slice::scratch(start..start + (bytes.end - bytes.start))
             };
             let place = |of: usize| match of {
@@ -284,7 +285,11 @@ enum Work {
     Copy,
     /// Waits for the contribution of a member.
     Wait(usize),
-    Combine { left: usize, right: usize, awaits: Option<usize> },
+    Combine {
+        left: usize,
+        right: usize,
+        awaits: Option<usize>,
+    },
     /// What is combined is copied to where the sum is to be.
     Result,
 }

@@ -134,10 +134,20 @@ fn sums_have_one_order_where_nodes_are_parts_of_the_tree() {
             (Collective::Reduce, &["binomial", "pairwise"][..]),
             (Collective::Allreduce, &["recursive-doubling", "halving-doubling", "binomial", "pairwise"]),
         ] {
-            for text in betweens.iter().map(|between| format!("two-level:between={between},within={within}")) {
-                assert!(is_kept(&text, collective, &[4, 4]) && is_kept(&text, collective, &[2, 2, 4]), "{text}");
-                assert!(is_kept(&text, collective, &[2, 2, 2]) && is_kept(&text, collective, &[3, 2]), "{text}");
-                assert!(!is_kept(&text, collective, &[4, 2, 2]) && !is_kept(&text, collective, &[3, 3]), "{text}");
+            for text in betweens.iter().map(|between| format!("two-level:between={between},within={within}"))
+            {
+                assert!(
+                    is_kept(&text, collective, &[4, 4]) && is_kept(&text, collective, &[2, 2, 4]),
+                    "{text}"
+                );
+                assert!(
+                    is_kept(&text, collective, &[2, 2, 2]) && is_kept(&text, collective, &[3, 2]),
+                    "{text}"
+                );
+                assert!(
+                    !is_kept(&text, collective, &[4, 2, 2]) && !is_kept(&text, collective, &[3, 3]),
+                    "{text}"
+                );
             }
             for between in ["chain", "binary"] {
                 let text = format!("two-level:between={between},within={within}");

@@ -1,9 +1,10 @@
 use super::*;
 use crate::algorithm::Registry;
+use crate::collective::Collective;
 use crate::cost::{Predictor, Sends, Work};
-use crate::model::{Curve, LinkClass, Parameters, Point, Provenance};
+use crate::model::{Curve, Hockney, LinkClass, Parameters, Point, Provenance};
 use crate::topology::Topology;
-use crate::units::Rank;
+use crate::units::{Bytes, Rank};
 
 /// Patarasuk et al. 2008, Table 2: size, then g and RTT in µs at 100 Mb/s and at 1000 Mb/s.
 const TABLE_2: [(u64, [f64; 2], [f64; 2]); 8] = [
@@ -151,23 +152,24 @@ fn pipelines_in_terms_of_a_message() {
     let class = ClassParameters::new(zero, Curve::new([1, 1 << 30].map(line).to_vec()).unwrap());
     let bytes = 1 << 30;
     let message_ns = class.hop_ns(bytes);
-    let of = |algorithm, segment| ClosedForms::of(algorithm, &class, 32, bytes, segment).hockney.unwrap();
-    for (algorithm, segment, expected) in [
-        ("flat", None, 31.0),
-        ("binomial", None, 5.0),
-        ("chain", Some(1 << 10), 1.0),
-        ("binary", Some(1 << 10), 2.0),
+    let of = |formulas, segment| ClosedForms::of(formulas, &class, 32, bytes, segment).hockney.unwrap();
+    for (formulas, segment, expected) in [
+        (Formulas::Flat, None, 31.0),
+        (Formulas::Binomial, None, 5.0),
+        (Formulas::Chain, Some(1 << 10), 1.0),
+        (Formulas::Binary, Some(1 << 10), 2.0),
     ] {
-        let times = of(algorithm, segment) / message_ns;
-        assert!((times - expected).abs() < 1e-3 * expected, "{algorithm}: {times}");
+        let times = of(formulas, segment) / message_ns;
+        assert!((times - expected).abs() < 1e-3 * expected, "{formulas:?}: {times}");
     }
     for ranks in [8u32, 32, 1024] {
         // Here H is the number of hops: one less for the chain, so the border is one lower.
         let border = u64::from(ranks - 2 * ranks.ilog2());
         let faster = |segments: u64| {
-            let of =
-                |name| ClosedForms::of(name, &class, ranks, segments << 10, Some(1 << 10)).hockney.unwrap();
-            of("binary") <= of("chain") + 1e-9
+            let of = |formulas| {
+                ClosedForms::of(formulas, &class, ranks, segments << 10, Some(1 << 10)).hockney.unwrap()
+            };
+            of(Formulas::Binary) <= of(Formulas::Chain) + 1e-9
         };
         assert!(faster(border) && !faster(border + 1), "{ranks}");
     }
@@ -201,7 +203,8 @@ fn stages_are_those_of_the_schedules() {
             let bytes = Bytes(if collective == Collective::Barrier { 0 } else { u64::from(ranks) * 1000 });
             for algorithm in Registry::BUILT_IN.compared(collective) {
                 let name = algorithm.entry.name;
-                let Some(stages) = Stages::of(collective, name, ranks) else { continue };
+                let Some(Formulas::Stages(stages)) = algorithm.entry.formulas else { continue };
+                let Some(stages) = stages(ranks) else { continue };
                 let grants = if name == "pairwise" { f64::from(ranks - 2) * 1000.0 } else { 0.0 };
                 let followed = predictor.follow(&algorithm, collective, bytes).unwrap().0 as f64;
                 let by_stages = stages.ns(&hockney, 3.0, bytes) + grants;

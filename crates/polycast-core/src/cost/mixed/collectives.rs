@@ -8,6 +8,8 @@
 //!   scatter      𝓛, then smcc of a scatter: the same
 //! ```
 
+use std::num::NonZeroU64;
+
 use super::predictor::hops;
 use super::{BetweenNodes, MixedCost, MixedForm, MixedMessage, MixedPredictor};
 use crate::algorithm::broadcast::TREES_OF_NODES;
@@ -47,9 +49,12 @@ impl MixedPredictor<'_> {
             TREES_OF_NODES.iter().find(|(tree, _)| !has_blocks && *tree == name).map(|(_, tree)| *tree);
         // What is brought to the leader before anything leaves, what is shared meanwhile, and how that is cut.
         let (before_ns, total, segment, overlaps) = match self.collective {
-            Collective::Allgather => {
-                (cost_ns(up, of_node.0), of_node.0 * nodes, cut.unwrap_or(of_node.0), name == "ring")
-            }
+            Collective::Allgather => (
+                cost_ns(up, of_node.0),
+                of_node.0 * nodes,
+                cut.unwrap_or(of_node.0),
+                inner.entry.is_around_ring,
+            ),
             Collective::Gather | Collective::Scatter => (0.0, of_node.0, of_node.0, false),
             _ => (0.0, bytes.0, cut.unwrap_or(bytes.0), tree.is_some() && cut.is_some()),
         };
@@ -100,18 +105,16 @@ impl MixedPredictor<'_> {
 
     /// The fastest with each algorithm between nodes, the fastest first: whole, and in segments.
     pub(super) fn best_of_others(&mut self, bytes: Bytes) -> Vec<MixedCost> {
-        let Ok(two_level) = Registry::BUILT_IN.read(self.collective, "two-level") else { return Vec::new() };
+        let Some(two_level) = Registry::BUILT_IN.two_level(self.collective) else { return Vec::new() };
         let cut =
             SEGMENTS.into_iter().filter(|segment| (2..=MAX_SEGMENTS).contains(&bytes.0.div_ceil(*segment)));
-        let cut: Vec<u64> = cut.collect();
+        let segments: Vec<Option<NonZeroU64>> =
+            std::iter::once(None).chain(cut.map(NonZeroU64::new)).collect();
         let mut best: Vec<MixedCost> = Vec::new();
-        for between in two_level.entry.between_nodes() {
-            let whole = format!("two-level:between={between}");
-            let texts = cut.iter().map(|segment| format!("{whole},segment={segment}"));
-            let texts = std::iter::once(whole.clone()).chain(texts);
-            let read = |text: String| Registry::BUILT_IN.read(self.collective, &text).ok();
-            let algorithms: Vec<Algorithm> = texts.filter_map(read).collect();
-            let costs = algorithms.iter().filter_map(|algorithm| self.cost_of_others(algorithm, bytes, None));
+        let ways = two_level.entry.between_nodes().iter().filter_map(|name| two_level.with_between(name));
+        for way in ways {
+            let algorithms = segments.iter().map(|segment| Algorithm { segment: *segment, ..way });
+            let costs = algorithms.filter_map(|algorithm| self.cost_of_others(&algorithm, bytes, None));
             best.extend(costs.min_by_key(MixedCost::time));
         }
         best.sort_by_key(MixedCost::time);

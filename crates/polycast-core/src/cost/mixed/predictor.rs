@@ -1,7 +1,9 @@
 //! The forms for collectives by `two-level`, from measured parameters. Those of broadcasts are here, the others' in `collectives`.
 
+use std::num::NonZeroU64;
+
 use super::{BetweenNodes, MixedForm, MixedMessage};
-use crate::algorithm::broadcast::{Between, ON_NODE, TwoLevel};
+use crate::algorithm::broadcast::{Between, CARRYING_MOST, ON_NODE, SCATTER_RING, TwoLevel};
 use crate::algorithm::{Algorithm, Registry, SEGMENTS};
 use crate::collective::Collective;
 use crate::cost::{Predictor, Sends};
@@ -9,10 +11,6 @@ use crate::model::{LinkClass, Parameters, Sharing};
 use crate::topology::Placed;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::{Bytes, Nanos, Rank};
-
-/// The ways between nodes that are compared where the caller names none.
-const BETWEEN: [&str; 4] = ["chain", "binary", "binomial", SCATTER_RING];
-const SCATTER_RING: &str = "scatter-ring";
 
 /// Predicts a collective on two levels, of one communicator and one root.
 pub struct MixedPredictor<'a> {
@@ -144,7 +142,7 @@ impl<'a> MixedPredictor<'a> {
         bytes: Bytes,
         between_ns: Option<f64>,
     ) -> Option<MixedCost> {
-        if algorithm.entry.name != ON_NODE.entry.name || !algorithm.shares_memory() {
+        if !algorithm.entry.is_on_two_levels() || !algorithm.shares_memory() {
             return None;
         }
         if self.collective != Collective::Broadcast {
@@ -230,14 +228,12 @@ impl<'a> MixedPredictor<'a> {
             return self.best_of_others(bytes);
         }
         let mut best: Vec<MixedCost> = Vec::new();
-        for between in BETWEEN {
+        for way in CARRYING_MOST.into_iter().filter_map(|between| ON_NODE.with_between(between)) {
             let cut = SEGMENTS.into_iter().filter(|segment| *segment < bytes.0);
-            let cut = cut.map(|segment| format!("two-level:between={between},segment={segment}"));
-            let whole = format!("two-level:between={between}");
-            let texts =
-                std::iter::once(whole).chain(cut).flat_map(|all| [format!("{all},overlap=none"), all]);
-            let read = |text: String| text.parse::<Algorithm>().ok();
-            let costs = texts.filter_map(read).filter_map(|algorithm| self.cost(&algorithm, bytes, None));
+            let ways = std::iter::once(None).chain(cut.map(NonZeroU64::new));
+            let ways = ways.map(|segment| Algorithm { segment, ..way });
+            let ways = ways.flat_map(|way| [way.without_overlap(), Some(way)]).flatten();
+            let costs = ways.filter_map(|algorithm| self.cost(&algorithm, bytes, None));
             best.extend(costs.min_by_key(MixedCost::time));
         }
         best.sort_by_key(MixedCost::time);
@@ -383,7 +379,7 @@ mod tests {
         let parameters = parameters(4);
         let mut levels = MixedPredictor::new(&placed(8, 4), &parameters, Rank(0)).unwrap();
         let best = levels.best(Bytes(1 << 20));
-        assert_eq!(best.len(), BETWEEN.len());
+        assert_eq!(best.len(), CARRYING_MOST.len());
         assert!(best.is_sorted_by_key(MixedCost::time));
         assert!(best[0].algorithm.to_string().starts_with("two-level:between=chain,segment="), "{best:?}");
         assert!(best.iter().all(|cost| cost.used != MixedForm::NoOverlap), "{best:?}");

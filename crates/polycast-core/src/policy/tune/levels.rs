@@ -2,12 +2,10 @@ use super::Known;
 use super::mixed::{MatrixEntry, Walk, within};
 use super::ways::{plainly_handed_on, whole, with_overlap, with_segment};
 use crate::algorithm::SEGMENTS;
+use crate::algorithm::broadcast::{CARRYING_MOST, ON_NODE, TREES_OF_NODES};
 use crate::cost::mixed::{BetweenNodes, MixedMessage};
 use crate::model::Sharing;
 use crate::policy::{Choice, Collective, CommunicatorShape};
-
-/// Trees between nodes that carry most.
-const TREES: [&str; 3] = ["chain", "binary", "binomial"];
 
 /// The ways to broadcast on two levels with one tree between nodes: which segments and overlaps are worth measuring, by the filters of
 /// [`mixed`](super::mixed).
@@ -39,13 +37,14 @@ pub fn levels(
     let is_for_it = collective == Collective::Broadcast && shape.ranks_per_node > 1;
     let Some(known) = known.filter(|_| is_for_it) else { return Vec::new() };
     let segments: Vec<u64> = SEGMENTS.into_iter().take_while(|segment| *segment < bytes).collect();
-    let of = |tree: &&str| {
-        let whole = Choice::read(collective, &format!("two-level:between={tree}")).ok()?;
+    let of = |tree: &'static str| {
+        let whole = Choice::Algorithm(ON_NODE.with_between(tree)?);
         let columns = known.between_nodes(tree, bytes, &segments)?;
         let sharing = known.sharing(collective, shape.ranks_per_node).cloned();
         (!columns.is_empty()).then_some(Levels { whole, columns, sharing })
     };
-    TREES.iter().filter_map(of).collect()
+    let is_tree = |name: &&str| TREES_OF_NODES.iter().any(|(tree, _)| tree == name);
+    CARRYING_MOST.into_iter().filter(is_tree).filter_map(of).collect()
 }
 
 impl Levels {

@@ -46,11 +46,10 @@ fn trees(predictor: &mut Predictor, bytes: u64) -> Vec<Choice> {
     let compared = compare(predictor, &all, &[Bytes(bytes)]).remove(0).predicted;
     let limit = compared.first().map_or(0, |best| best.time.0 * FAR);
     let mut found: Vec<Choice> = Vec::new();
-    // A few short messages pass a link at once, whatever its rate: no rate tells that a root which sends them in a row is slow.
-    let may_be_near = |name: &str| bytes <= SHORT && name == "binomial";
+    let may_be_near = |algorithm: &Algorithm| bytes <= SHORT && algorithm.entry.is_tried_if_short;
     for one in &compared {
         let choice = Choice::Algorithm(one.algorithm);
-        if one.time.0 > limit && !may_be_near(one.algorithm.entry.name) {
+        if one.time.0 > limit && !may_be_near(&one.algorithm) {
             continue;
         }
         // The best radix of each; the race tries those beside it.

@@ -72,23 +72,6 @@ const TRIES_OTHERS: Effort = Effort(2);
 /// Bytes of the longest message that comes in few parts.
 pub(super) const SHORT: u64 = 8 << 10;
 
-/// Ways through the memory of a node, with the trees that carry most between nodes; each collective has some.
-const SHARING: [&str; 10] = [
-    "cells",
-    "direct",
-    "two-level",
-    "two-level:between=chain",
-    "two-level:between=binary",
-    "two-level:between=binomial",
-    "two-level:between=flat",
-    "two-level:between=scatter-ring",
-    "two-level:between=recursive-doubling",
-    "two-level:within=messages",
-];
-/// The number of nodes from which on the shipped table has parity, by simulations.
-const MANY_NODES: u32 = 32;
-const WITH_PARITY: &str = "multicast-push:parity";
-
 /// The ways that may serve a collective on such communicators, stock first; where nodes have several ranks, those that use their memory; each algorithm that is compared
 /// where nobody says which, and where it can be cut, in few and in many segments, whose neighbours the race tries; and the forms of multicast, if the network carries it.
 pub fn candidates(
@@ -106,17 +89,17 @@ pub fn candidates(
             found.push(choice);
         }
     };
-    if shape.ranks_per_node > 1 {
-        let is_other = |name: &&str| shape.nodes > 1 || !name.contains('='); // On one node all are one way.
-        for name in SHARING.into_iter().filter(is_other) {
-            let Ok(choice) = Choice::read(collective, name) else { continue };
-            add(choice);
-            let cut = segments.into_iter().filter(|size| *size < bytes && name.starts_with("two"));
+    for (raced, algorithm) in Registry::BUILT_IN.raced(collective) {
+        let is_of_several = algorithm.entry.shares_memory();
+        if shape.nodes < raced.least_nodes || is_of_several && shape.ranks_per_node < 2 {
+            continue;
+        }
+        let choice = Choice::Algorithm(algorithm);
+        add(choice);
+        if algorithm.entry.is_on_two_levels() {
+            let cut = segments.into_iter().filter(|size| *size < bytes);
             cut.filter_map(|segment| with_segment(choice, segment)).for_each(&mut add);
         }
-    }
-    if shape.nodes >= MANY_NODES {
-        Choice::read(collective, WITH_PARITY).into_iter().for_each(&mut add);
     }
     for algorithm in Registry::BUILT_IN.compared_on(collective, shape.switches) {
         add(Choice::Algorithm(algorithm));

@@ -1,0 +1,5 @@
+//! One file per verb: its arguments and what it does with them.
+
+pub mod doctor;
+
+use crate::outcome::{Outcome, print};

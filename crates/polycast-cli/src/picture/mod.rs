@@ -1,6 +1,0 @@
-//! What all pictures have in common: colours that mean the same on each of them, and texts that stay within them.
-
-pub mod colour;
-#[cfg(test)]
-pub mod inside;
-pub mod words;
