@@ -11,7 +11,7 @@ mod plan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use polycast_core::collective;
+use polycast_core::collective::{self, Order};
 use polycast_core::network::Network;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
@@ -331,6 +331,14 @@ impl Attached {
             State::Served(communicator) => Ok(communicator),
             State::Broken(failure) => Err(*failure),
             State::Unserved | State::Refused => Err(Failure::Internal),
+        }
+    }
+
+    /// The order in which a choice combines contributions on this communicator.
+    pub fn keeps(&self, choice: Choice) -> Order {
+        match (&self.state, choice) {
+            (State::Served(communicator), Choice::Algorithm(algorithm)) => communicator.keeps(&algorithm),
+            _ => Order::Any,
         }
     }
 

@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::collective::Order;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
@@ -245,6 +247,12 @@ impl Communicator {
         let epoch = self.counts_now(given).peek(&self.shared.policy, call.collective);
         let rules = *self.shared.policy.choose(call, self.capabilities, epoch);
         self.comparison.found(rules, &self.shared.policy, call, self.capabilities, epoch)
+    }
+
+    /// The order in which an algorithm combines contributions where this communicator's ranks are.
+    #[inline]
+    pub fn keeps(&self, algorithm: &Algorithm) -> Order {
+        algorithm.keeps_on(&self.shared.nodes)
     }
 
     /// True if the communicator has the capabilities that `choice` needs; they are tried the first

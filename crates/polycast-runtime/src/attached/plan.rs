@@ -29,6 +29,17 @@ impl Reduction {
         floating_point::as_programs(|| unsafe { (self.combine)(self, from.cast(), into.cast(), bytes) })
     }
 
+    /// The order in which contributions are to be combined, by a way that keeps so much of it. Sums by
+    /// a way that keeps another order go by that, as rules or the user say.
+    fn order(&self, ranks: u32, keeps: Order) -> Order {
+        let is_exact = self.is_exact == 1 || self.is_exact == EXACT_OF_TWO && ranks <= 2;
+        match (is_exact, self.is_commutative != 0) {
+            (false, _) if keeps == Order::Tree => Order::Tree,
+            (_, true) => Order::Any,
+            (_, false) => Order::Ranks,
+        }
+    }
+
     /// True if a way may change from call to call: the order of contributions then makes no
     /// difference to the result's bits.
     fn may_be_compared(&self, ranks: u32, bytes: Bytes) -> bool {
@@ -184,7 +195,7 @@ impl Plan {
         // SAFETY: the caller's promise.
         if let Some(reduction) = unsafe { self.reduction.as_ref() } {
             call.element = NonZeroU64::new(reduction.element_bytes as u64).ok_or(Failure::Internal)?;
-            call.order = if reduction.is_commutative == 0 { Order::Ranks } else { Order::Any };
+            call.order = reduction.order(call.ranks, communicator.keeps(self.chosen.choice));
         }
         let is_root = communicator.rank() == root;
         call.is_in_place = match of.collective {
@@ -218,6 +229,21 @@ mod tests {
 
     unsafe extern "C" fn nothing(_: *const Reduction, _: *const c_void, _: *mut c_void, _: usize) -> c_int {
         0
+    }
+
+    #[test]
+    fn sums_go_by_the_tree_where_their_way_keeps_it() {
+        let order = |is_exact, is_commutative, ranks, keeps| {
+            let reduction =
+                Reduction { element_bytes: 8, is_commutative, is_exact, is_own: 0, combine: nothing };
+            reduction.order(ranks, keeps)
+        };
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, Order::Tree), Order::Tree);
+        assert_eq!(order(EXACT_OF_TWO, 1, 2, Order::Tree), Order::Any);
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, Order::Ranks), Order::Any);
+        assert_eq!(order(0, 0, 3, Order::Tree), Order::Tree);
+        assert_eq!(order(0, 0, 3, Order::Ranks), Order::Ranks);
+        assert_eq!(order(1, 1, 3, Order::Tree), Order::Any);
     }
 
     #[test]

@@ -200,15 +200,13 @@ impl Algorithm {
     /// has a part of the [tree](crate::collective::CombinationTree), these parts are combined as by the
     /// tree of as many ranks, and so does the algorithm between nodes.
     pub fn keeps_on(&self, nodes: &Nodes) -> Order {
-        let is_by_the_tree = || {
-            let between = Registry::BUILT_IN.find(self.entry.collectives[0], self.between());
-            let combines = self.entry.collectives[0].combines();
-            combines
-                && between.is_some_and(|entry| entry.keeps == Order::Tree)
-                && nodes.are_parts_of_the_tree()
-        };
-        let is_on_levels = matches!(self.entry.build, Build::OnNodes(_));
-        if is_on_levels && is_by_the_tree() { Order::Tree } else { self.entry.keeps }
+        let collective = self.entry.collectives[0];
+        let is_on_levels = matches!(self.entry.build, Build::OnNodes(_)) && collective.combines();
+        if !is_on_levels || !nodes.are_parts_of_the_tree() {
+            return self.entry.keeps;
+        }
+        let between = Registry::BUILT_IN.find(collective, self.between());
+        if between.is_some_and(|entry| entry.keeps == Order::Tree) { Order::Tree } else { self.entry.keeps }
     }
 
     /// Returns the algorithm with the one of this name between nodes; `None` if it cannot have it.
