@@ -29,6 +29,10 @@ trap 'rm -rf "$objects"' EXIT
 "$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" "$sources/pmpi/patience.c" "$sources/pmpi/say.c" $own_libc -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
+# What reports for a rank that ended early.
+"$cc" -std=c17 -Os -g -Wall -Wextra -Werror $compact -o "$library/.new" "$sources/witness/witness.c"
+mv "$library/.new" "$library/polycast-witness"
+
 # Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They
 # are another for each release line, and so is the component: openmpi/ is for 4, openmpi5/ for 5.
 build_component() {

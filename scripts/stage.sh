@@ -20,7 +20,7 @@ strip_into() {
 }
 
 strip_into "$built_tool" bin/polycast
-for object in "$library"/*.so "$library"/doors/*.so "$library"/openmpi*/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
+for object in "$library"/*.so "$library"/polycast-witness "$library"/doors/*.so "$library"/openmpi*/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
     # Open MPI's component is there where its headers are, Slurm's plug-in after `make spank` only.
     [ ! -e "$object" ] || strip_into "$object" "lib/polycast/${object#"$library"/}"
 done

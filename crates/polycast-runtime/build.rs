@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 23] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -32,6 +32,7 @@ const SOURCES: [&str; 22] = [
     "doors/libc",
     "doors/pmpi",
     "doors/verbs",
+    "doors/witness",
     "include/polycast.h",
 ];
 /// The table is compiled in, too, but stands in the identity by itself.

@@ -15,6 +15,7 @@ libc atoi
 libc bind
 libc clock_gettime
 libc clock_nanosleep
+libc clone
 libc close
 libc closedir
 libc connect

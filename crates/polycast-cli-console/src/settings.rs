@@ -13,7 +13,7 @@ use polycast_core::policy::{self, Choice, Collective, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, WITNESS,
 };
 use polycast_net::InterfaceChoice;
 

@@ -75,7 +75,7 @@ fn entries_are_complete() {
             let found = Registry::BUILT_IN.find(*collective, entry.name);
             assert_eq!(found, Some(entry), "{entry:?} has its name alone");
         }
-        assert!(entry.parameters.len() <= polycast_core::algorithm::Values::MOST, "{entry:?}");
+        assert!(entry.parameters.len() <= polycast_core::algorithm::ParameterValues::MOST, "{entry:?}");
         assert!(!entry.about.is_empty() && !entry.source.is_empty(), "{entry:?}");
         for sample in entry.tried(1000) {
             assert_eq!(Registry::BUILT_IN.read(entry.collectives[0], &sample.to_string()), Ok(sample));

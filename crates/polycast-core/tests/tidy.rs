@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/names.rs"]
+mod names;
+
 use polycast_core::algorithm::Registry;
 
 /// The crates that are values in, values out.

@@ -3,12 +3,17 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{self, PipeReader};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, signal, sigprocmask};
@@ -20,6 +25,7 @@ use polycast_core::topology::is_same_name;
 use crate::LabError;
 use crate::error::{at, kernel};
 use crate::keeper::{network_file, show_hosts_file, temporary_directory};
+use crate::launcher_words::LauncherWords;
 use crate::namespace::{join_network, join_process, make_mounts_private, mount_virtual, open};
 use crate::state::Summary;
 
@@ -28,7 +34,13 @@ const TMPDIR: &str = "TMPDIR";
 
 /// Runs a program on a host and returns its exit status (128 + signal if one killed it), as a shell does.
 /// Signals that this process gets are passed on. The calling process must have one thread.
-pub(crate) fn run_on(lab: &Summary, host: &str, program: &[OsString]) -> Result<ExitCode, LabError> {
+/// Of a launcher's standard error, noise is left out.
+pub(crate) fn run_on(
+    lab: &Summary,
+    host: &str,
+    program: &[OsString],
+    is_launcher: bool,
+) -> Result<ExitCode, LabError> {
     let host_index = lab.host_index(host)?;
     let working_directory = std::env::current_dir().unwrap_or_else(|_| "/".into());
     join_process(lab.keeper_pid)?;
@@ -51,13 +63,15 @@ pub(crate) fn run_on(lab: &Summary, host: &str, program: &[OsString]) -> Result<
     // Where our caller ignores it, we would never hear of the program's end.
     // SAFETY: no handler is installed.
     unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.map_err(kernel("watch signals"))?;
+    let mut said = is_launcher.then(std::io::pipe).transpose().map_err(at("make a pipe on", host))?;
     // SAFETY: this process has one thread, so no lock can be held by another one at the time of the fork.
     match unsafe { fork() }.map_err(kernel("fork"))? {
         ForkResult::Child => {
             // If we are killed in a way that cannot be passed on, the program must not stay.
             let _ = prctl::set_pdeathsig(Signal::SIGKILL);
             let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-            let error = execute(program, &lab.directory);
+            let said = said.take().map(|(_, write)| write);
+            let error = execute(program, &lab.directory, said.map(Into::into));
             eprintln!("polycast: {error}");
             std::process::exit(
                 if matches!(&error, LabError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
@@ -68,7 +82,11 @@ pub(crate) fn run_on(lab: &Summary, host: &str, program: &[OsString]) -> Result<
                 },
             )
         }
-        ForkResult::Parent { child } => pass_signals_until_exit(child, &passed_on),
+        ForkResult::Parent { child } => {
+            // The end that is written to is the child's alone, so that it ends with it.
+            let said = said.take().map(|(read, _)| read);
+            pass_signals_until_exit(child, &passed_on, said)
+        }
     }
 }
 
@@ -100,17 +118,47 @@ fn become_host(directory: &Path, index: usize, name: &str) -> Result<(), LabErro
     sethostname(name).map_err(kernel("set the host name"))
 }
 
-fn execute(program: &[OsString], directory: &Path) -> LabError {
+fn execute(program: &[OsString], directory: &Path, stderr: Option<Stdio>) -> LabError {
     let Some((name, arguments)) = program.split_first() else {
         return LabError::Value { key: "command", expected: "a program".into(), found: String::new() };
     };
-    let error = Command::new(name).args(arguments).env(TMPDIR, temporary_directory(directory)).exec();
+    let mut command = Command::new(name);
+    command.args(arguments).env(TMPDIR, temporary_directory(directory));
+    if let Some(stderr) = stderr {
+        command.stderr(stderr);
+    }
+    let error = command.exec();
     at("start", PathBuf::from(name))(error)
 }
 
-fn pass_signals_until_exit(child: Pid, signals: &SigSet) -> Result<ExitCode, LabError> {
+/// Passes signals on to a program, and what it says in `said`, until it has ended.
+fn pass_signals_until_exit(
+    child: Pid,
+    signals: &SigSet,
+    mut said: Option<PipeReader>,
+) -> Result<ExitCode, LabError> {
     let arrivals = SignalFd::new(signals).map_err(kernel("watch signals"))?;
+    let mut words = LauncherWords::default();
+    if let Some(said) = &said {
+        fcntl(said, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(kernel("read what a program says"))?;
+    }
     loop {
+        let mut sources = vec![PollFd::new(arrivals.as_fd(), PollFlags::POLLIN)];
+        sources.extend(said.iter().map(|said| PollFd::new(said.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut sources, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(kernel("watch a program")(error)),
+        }
+        let has_signal = sources[0].any().unwrap_or(true);
+        // Also what it has said before it ended. A daemon that it leaves behind may hold the pipe for longer.
+        if let Some(pipe) = &mut said
+            && words.pass_on(pipe, &mut io::stderr()).unwrap_or(true)
+        {
+            said = None;
+        }
+        if !has_signal {
+            continue;
+        }
         let signal = arrivals.read_signal().map_err(kernel("watch signals"))?;
         let Some(signal) = signal else { continue };
         if signal.ssi_signo != Signal::SIGCHLD as u32 {
@@ -121,11 +169,17 @@ fn pass_signals_until_exit(child: Pid, signals: &SigSet) -> Result<ExitCode, Lab
             }
             continue;
         }
-        match waitpid(child, Some(WaitPidFlag::WNOHANG)).map_err(kernel("wait for the program"))? {
-            WaitStatus::Exited(_, status) => return Ok(ExitCode::from(status as u8)),
-            WaitStatus::Signaled(_, signal, _) => return Ok(ExitCode::from(128 + signal as u8)),
-            _ => {}
+        let status =
+            match waitpid(child, Some(WaitPidFlag::WNOHANG)).map_err(kernel("wait for the program"))? {
+                WaitStatus::Exited(_, status) => status as u8,
+                WaitStatus::Signaled(_, signal, _) => 128 + signal as u8,
+                _ => continue,
+            };
+        if let Some(pipe) = &mut said {
+            let _ = words.pass_on(pipe, &mut io::stderr());
         }
+        words.end(&mut io::stderr());
+        return Ok(ExitCode::from(status));
     }
 }
 

@@ -12,9 +12,10 @@ pub fn keeper() -> ExitCode {
     keeper::run()
 }
 
-/// `lab exec NAME HOST -- program…`: runs a program on a host; the result is its exit status.
-pub fn exec(lab: &str, host: &str, program: &[OsString]) -> Result<ExitCode, LabError> {
-    enter::run_on(Lab::open(lab)?.summary(), host, program)
+/// `lab exec NAME HOST -- program…`: runs a program on a host; the result is its exit status. If it is an mpiexec, what it says of the
+/// emulation is left out.
+pub fn exec(lab: &str, host: &str, program: &[OsString], is_launcher: bool) -> Result<ExitCode, LabError> {
+    enter::run_on(Lab::open(lab)?.summary(), host, program, is_launcher)
 }
 
 /// `lab agent DIRECTORY [ssh options] HOST command…`: in place of ssh. Returns only if it fails, with ssh's status 255.

@@ -141,9 +141,13 @@ impl Lab {
     /// The command that runs `program` on a host, in the current directory, with this process's environment.
     /// Its exit status is the program's, and signals to it are passed on.
     pub fn command_on(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
+        self.enter(&[], host, program)
+    }
+
+    fn enter(&self, options: &[&str], host: &str, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
         self.summary.host_index(host)?;
         let mut command = Command::new(&self.tool);
-        command.args(["lab", "exec", &self.summary.name, host, "--"]).arg(program);
+        command.args(["lab", "exec"]).args(options).args([&self.summary.name, host, "--"]).arg(program);
         Ok(command)
     }
 
@@ -154,10 +158,10 @@ impl Lab {
         Ok(command)
     }
 
-    /// The command that runs `command` on a host: program, arguments, environment and working
-    /// directory are taken over.
-    pub fn on_host(&self, host: &str, command: &Command) -> Result<Command, LabError> {
-        let mut moved = self.command_on(host, command.get_program())?;
+    /// The command that runs a launcher, `command`, on a host: program, arguments, environment and working
+    /// directory are taken over. What the launcher says of the emulation is left out of its standard error.
+    pub fn launch_on(&self, host: &str, command: &Command) -> Result<Command, LabError> {
+        let mut moved = self.enter(&["--launcher"], host, command.get_program())?;
         moved.args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {

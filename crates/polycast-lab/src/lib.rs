@@ -34,6 +34,7 @@ mod enter;
 mod error;
 mod keeper;
 mod lab;
+mod launcher_words;
 mod namespace;
 mod offload;
 mod plan;

@@ -7,12 +7,12 @@ use std::collections::BinaryHeap;
 /// comes first, so that every run is the same.
 #[derive(Debug)]
 pub struct EventQueue<E> {
-    entries: BinaryHeap<Reverse<Entry<E>>>,
+    entries: BinaryHeap<Reverse<ScheduledEvent<E>>>,
     scheduled: u64,
 }
 
 #[derive(Debug)]
-struct Entry<E> {
+struct ScheduledEvent<E> {
     at_ns: u64,
     from: u32,
     number: u64,
@@ -39,7 +39,7 @@ impl<E> EventQueue<E> {
     /// Schedules an event with a place among those at the same time: the one with the lowest `from`
     /// comes first, in whatever order they were scheduled.
     pub fn schedule_from(&mut self, from: u32, at_ns: u64, event: E) {
-        self.entries.push(Reverse(Entry { at_ns, from, number: self.scheduled, event }));
+        self.entries.push(Reverse(ScheduledEvent { at_ns, from, number: self.scheduled, event }));
         self.scheduled += 1;
     }
 
@@ -64,21 +64,21 @@ impl<E> Default for EventQueue<E> {
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for ScheduledEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for ScheduledEvent<E> {}
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for ScheduledEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> Ord for Entry<E> {
+impl<E> Ord for ScheduledEvent<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at_ns, self.from, self.number).cmp(&(other.at_ns, other.from, other.number))
     }

@@ -169,7 +169,7 @@ proptest! {
             ring.iter().map(of).collect::<Vec<_>>()
         };
         let work = Work { copy_ns_per_byte: ns_per_byte, ..Work::default() };
-        let mut placed = cost::Network::new(&anywhere(&host_of), &parameters(&network)).without_links();
+        let mut placed = cost::CostedNetwork::new(&anywhere(&host_of), &parameters(&network)).without_links();
         let followed = list_schedule(&mut placed, Sends::InTurn, work, schedules()).expect("few steps");
         let simulated = Schedules::new(network, schedules()).run().expect("a broadcast").completion_ns;
         let apart = followed.0.abs_diff(simulated) as f64;

@@ -3,13 +3,14 @@
 use polycast_core::units::Nanos;
 use polycast_protocol::Form;
 use polycast_sim::protocol::{
-    Arrivals, Dead, Delay, Faults, Hardware, Late, Outcome, Scenario, Search, Simulator, Target, Which,
+    Arrivals, Dead, Delay, Faults, Hardware, Late, ProtocolOutcome, Scenario, Search, Simulator, Target,
+    Which,
 };
 
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLI;
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &Scenario) -> ProtocolOutcome {
     Simulator::new().run(scenario).unwrap_or_else(|failure| {
         let (_, timeline) = Simulator::new().narrate(scenario);
         panic!("{scenario:?}\n{timeline}\n{failure}")
@@ -155,7 +156,7 @@ fn multicast_dies_in_mid_broadcast() {
 }
 
 /// Node 2 calls three seconds after all others, who have lost everything that was sent to it.
-fn late_successor(spec: &str) -> Outcome {
+fn late_successor(spec: &str) -> ProtocolOutcome {
     let mut scenario = with_delays(Scenario::calm(4, &[(spec, 0, 2000)]));
     let late = Late::Node(2, Nanos(3 * SECOND));
     scenario.faults.arrivals = Arrivals { period: Nanos(0), late };

@@ -3,7 +3,8 @@
 
 use polycast_core::units::Nanos;
 use polycast_sim::protocol::{
-    Arrivals, Delay, Faults, Hardware, Late, Outcome, Saying, Scenario, Simulator, Stalled, Target, Which,
+    Arrivals, Delay, Faults, Hardware, Late, ProtocolOutcome, Saying, Scenario, Simulator, Stalled, Target,
+    Which,
 };
 
 const MILLI: u64 = 1_000_000;
@@ -28,7 +29,7 @@ fn lossy(spec: &str, count: usize, bytes: u64) -> Scenario {
     scenario
 }
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &Scenario) -> ProtocolOutcome {
     Simulator::new().run(scenario).unwrap_or_else(|failure| {
         let (_, timeline) = Simulator::new().narrate(scenario);
         panic!("{scenario:?}\n{timeline}\n{failure}")
@@ -37,11 +38,11 @@ fn run(scenario: &Scenario) -> Outcome {
 
 /// The times from the first call to the last return. The first broadcast is left out: in it nodes
 /// that lose nothing do not know yet that others do.
-fn times(outcome: &Outcome) -> impl Iterator<Item = Nanos> {
+fn times(outcome: &ProtocolOutcome) -> impl Iterator<Item = Nanos> {
     outcome.broadcasts[1..].iter().map(|timing| timing.completion())
 }
 
-fn longest(outcome: &Outcome) -> Nanos {
+fn longest(outcome: &ProtocolOutcome) -> Nanos {
     times(outcome).max().expect("some")
 }
 

@@ -4,7 +4,7 @@
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::BINOMIAL;
-use polycast_protocol::{Form, Multicast, RootSync};
+use polycast_core::protocol::{Form, Multicast, RootSync};
 
 use polycast_sim::protocol::{Cluster, Completion, Failure, Scaling};
 

@@ -43,7 +43,7 @@ pub fn run(remove_tool: bool) -> ExitCode {
     say(&Event::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
     let (sender, lines) = channel::<String>();
     thread::spawn(move || {
-        let mut agent = Agent::default();
+        let mut agent = RunningAgent::default();
         for line in lines {
             let done = match serde_json::from_str(&line) {
                 Ok(command) => agent.obey(command),
@@ -85,7 +85,7 @@ fn fail(reason: impl ToString) {
 }
 
 #[derive(Default)]
-struct Agent {
+struct RunningAgent {
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
     /// The means to become a member of a multicast group.
@@ -110,7 +110,7 @@ struct Shared {
     stop: Arc<AtomicBool>,
 }
 
-impl Agent {
+impl RunningAgent {
     fn obey(&mut self, command: Command) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         match command {

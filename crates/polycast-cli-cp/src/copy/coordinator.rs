@@ -13,7 +13,7 @@ use polycast_core::units::Nanos;
 use super::clock::Clock;
 use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
-use super::multicast::{Attempt, Terms};
+use super::multicast::{Attempt, GroupTerms};
 use super::node::Node;
 use super::place::Place;
 use super::report::{LeftOut, Report};
@@ -62,7 +62,7 @@ pub(super) struct Copy<'a> {
     pub(super) begun_at: Option<f64>,
     pub(super) half_ready: Option<Nanos>,
     pub(super) attempt: Attempt,
-    pub(super) terms: Option<Terms>,
+    pub(super) terms: Option<GroupTerms>,
     pub(super) has_ring: bool,
     pub(super) order: &'a [u32],
     pub(super) remedy: &'a dyn Fn(&str, Option<i32>, &str) -> String,

@@ -28,7 +28,7 @@ use super::backing::Backing;
 use super::contact::{Caller, introduce};
 use super::lane::Broken;
 use super::message::{Event, Joined, Seat};
-use super::ring::{Ring, Terms};
+use super::ring::{Ring, RingTerms};
 use super::store::Store;
 
 /// The source's datagrams of full size: so many at once, again after a while, as long as it is not known who hears them, and after a
@@ -261,7 +261,7 @@ impl Group {
                         }
                     });
                 }
-                let terms = Terms {
+                let terms = RingTerms {
                     job: self.job,
                     key: self.key.clone(),
                     limit: self.member.bits_per_second,

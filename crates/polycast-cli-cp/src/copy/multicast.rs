@@ -72,14 +72,14 @@ impl Membership {
 
 /// The terms that all members of a group agree on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Terms {
+pub(super) struct GroupTerms {
     payload_bytes: u32,
     batch_datagrams: u32,
     bits_per_second: Option<u64>,
 }
 
-impl Terms {
-    fn of(members: &[Joined]) -> Option<Terms> {
+impl GroupTerms {
+    fn of(members: &[Joined]) -> Option<GroupTerms> {
         let datagram_bytes = members.iter().map(|joined| joined.datagram_bytes).min()?;
         let buffer_bytes = members.iter().map(|joined| joined.buffer_bytes).min()?;
         let payload_bytes =
@@ -92,7 +92,7 @@ impl Terms {
         // Where all links are alike the sender's own holds it up.
         let by_links = slowest.filter(|_| slowest < fastest);
         let is_too_fast = fastest.is_none_or(|fastest| into_buffers < fastest);
-        Some(Terms {
+        Some(GroupTerms {
             payload_bytes,
             batch_datagrams: u64::from(batch).min(fits).max(1) as u32,
             bits_per_second: by_links.into_iter().chain(is_too_fast.then_some(into_buffers)).min(),
@@ -156,7 +156,7 @@ impl Copy<'_> {
                 let members: Vec<Joined> =
                     self.nodes.iter().filter_map(|node| node.membership.get()).collect();
                 let has_source = self.nodes[SOURCE as usize].membership.get().is_some();
-                let Some(terms) = Terms::of(&members).filter(|_| has_source && members.len() > 2) else {
+                let Some(terms) = GroupTerms::of(&members).filter(|_| has_source && members.len() > 2) else {
                     self.attempt = Attempt::Over;
                     return true;
                 };

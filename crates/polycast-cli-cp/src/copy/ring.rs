@@ -27,7 +27,7 @@ const LOOK: Nanos = Nanos::from_micros(1_000);
 const WIRE_BYTES: usize = 66;
 
 /// The terms that hold for all rings of a copy.
-pub struct Terms {
+pub struct RingTerms {
     pub job: u32,
     pub key: Key,
     pub limit: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    pub fn new(seat: Seat, terms: Terms, stream: Stream) -> Ring {
+    pub fn new(seat: Seat, terms: RingTerms, stream: Stream) -> Ring {
         let lane = |lane: u64| {
             Lane::new(Membership {
                 job: terms.job,

@@ -17,14 +17,14 @@ const WINDOW_BYTES: u64 = 16 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A part of what came together, which is not copied for it.
-struct Shared {
+struct SharedBytes {
     memory: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
-impl Shared {
-    fn whole(bytes: Vec<u8>) -> Shared {
-        Shared { range: 0..bytes.len(), memory: Arc::new(bytes) }
+impl SharedBytes {
+    fn whole(bytes: Vec<u8>) -> SharedBytes {
+        SharedBytes { range: 0..bytes.len(), memory: Arc::new(bytes) }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -35,9 +35,9 @@ impl Shared {
 /// A block in memory.
 pub struct Block {
     pub tag: Tag,
-    contents: Shared,
+    contents: SharedBytes,
     /// The block's contents compressed, if the block travels so.
-    packed: Option<Shared>,
+    packed: Option<SharedBytes>,
 }
 
 impl Block {
@@ -50,10 +50,10 @@ impl Block {
         memory: Arc<Vec<u8>>,
         range: Range<usize>,
     ) -> Option<Block> {
-        let came = Shared { memory, range };
+        let came = SharedBytes { memory, range };
         let block = match came.range.len() < bytes {
             true => {
-                let contents = Shared::whole(unpack(key, number, came.bytes(), bytes).ok()?);
+                let contents = SharedBytes::whole(unpack(key, number, came.bytes(), bytes).ok()?);
                 Block { tag: tag?, contents, packed: Some(came) }
             }
             false => Block { tag: tag?, contents: came, packed: None },
@@ -169,7 +169,7 @@ impl Store {
     /// A block that was read here.
     pub fn block(&self, number: u64, tag: Tag, bytes: Vec<u8>) -> Block {
         let packed = if self.packs { pack(&self.key, number, &bytes) } else { None };
-        Block { tag, contents: Shared::whole(bytes), packed: packed.map(Shared::whole) }
+        Block { tag, contents: SharedBytes::whole(bytes), packed: packed.map(SharedBytes::whole) }
     }
 
     /// Blocks that came together, this one the first; waits while too many are not written. False if it was to stop, or one is not the

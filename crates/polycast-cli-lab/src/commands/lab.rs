@@ -114,6 +114,9 @@ struct Up {
 
 #[derive(clap::Args)]
 struct Exec {
+    /// The command is an mpiexec
+    #[arg(long, hide = true)]
+    launcher: bool,
     /// The lab
     lab: String,
     /// The host
@@ -137,7 +140,7 @@ struct Down {
 pub fn run(args: Args) -> Outcome {
     match args.verb {
         Verb::Up(args) => up(&args),
-        Verb::Exec(args) => Ok(hidden::exec(&args.lab, &args.host, &args.command)?),
+        Verb::Exec(args) => Ok(hidden::exec(&args.lab, &args.host, &args.command, args.launcher)?),
         Verb::List(args) => list::run(&args),
         Verb::Down(args) => down(&args),
         Verb::Run(args) => run::run(&args),

@@ -138,7 +138,7 @@ impl JobTarget {
         let (Some(lab), Some((first, _))) = (&self.lab, self.launch.hosts.first()) else {
             return Ok(command);
         };
-        let mut command = lab.on_host(first, &command)?;
+        let mut command = lab.launch_on(first, &command)?;
         // In the lab of an ordinary user everybody is root, but can do no more than that user.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         Ok(command)

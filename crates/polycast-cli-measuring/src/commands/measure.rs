@@ -30,7 +30,7 @@ use crate::job_args::JobArgs;
 use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
 use crate::measure::pairs::{self, Pairs};
 use crate::measure::size::Figures;
-use crate::measure::sizes::{self, Plan};
+use crate::measure::sizes::{self, SizesPlan};
 use crate::measure::{doubt, parameters, table};
 use crate::mpi::Mpi;
 use crate::numbers::whole;
@@ -272,14 +272,14 @@ fn read_topology(file: &Path) -> Result<Topology, Box<dyn Error>> {
     Ok(Input::read(file, FileKind::Topology)?.topology()?)
 }
 
-fn plan(args: &Args) -> Plan {
+fn plan(args: &Args) -> SizesPlan {
     let mut sizes: Vec<u64> = match &args.sizes {
         Some(sizes) => sizes.iter().map(|size| size.0).collect(),
         None => sizes::powers_of_four(),
     };
     sizes.sort_unstable();
     sizes.dedup();
-    Plan {
+    SizesPlan {
         sizes,
         may_stop: args.sizes.is_none(),
         most: usize::from(args.most_sizes),
@@ -351,7 +351,7 @@ pub(super) fn measure(
     job: &mut RankJob,
     pairs: &Pairs,
     hosts: &[String],
-    plan: &Plan,
+    plan: &SizesPlan,
     progress: &ProgressBar,
 ) -> Result<Classes, Box<dyn Error>> {
     let mut classes = BTreeMap::new();

@@ -13,7 +13,7 @@ use super::{Outcome, print, write_file};
 use crate::install::Installation;
 use crate::job_args;
 use crate::mpi::Mpi;
-use crate::native::{Format, Library, Rules, Target, Tree, of_table};
+use crate::native::{Library, Rules, RulesFormat, Target, Tree, of_table};
 use crate::terminal::count;
 use crate::topology_input::Input;
 use crate::usage::wrong;
@@ -173,7 +173,7 @@ impl File {
         if Tree::is_one(text) {
             return Ok(File::Tree(Tree::parse(text).map_err(located)?));
         }
-        match Format::of(text) {
+        match RulesFormat::of(text) {
             Some(format) => Ok(File::Rules(Rules::parse(text, format).map_err(located)?)),
             None => Ok(File::Ours(Table::parse(text, name)?)),
         }

@@ -30,7 +30,7 @@ pub fn powers_of_four() -> Vec<u64> {
 
 /// The user's wishes for a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct SizesPlan {
     /// The sizes to begin with, rising.
     pub sizes: Vec<u64>,
     /// True if larger sizes are left out when the fewest samples of them would take more than twice
@@ -47,7 +47,7 @@ pub struct Plan {
 pub fn measure(
     server: &mut dyn RankServer,
     pair: (usize, usize),
-    plan: &Plan,
+    plan: &SizesPlan,
     mut on_size: impl FnMut(u64),
 ) -> Result<Vec<Figures>, RankServerError> {
     let mut measure = |bytes| {
@@ -120,11 +120,11 @@ mod tests {
     use crate::jobs::Order;
     use crate::measure::formula::Formula;
 
-    fn plan(sizes: Vec<u64>) -> Plan {
-        Plan { sizes, may_stop: true, most: 40, limit_ns: 3e9 }
+    fn plan(sizes: Vec<u64>) -> SizesPlan {
+        SizesPlan { sizes, may_stop: true, most: 40, limit_ns: 3e9 }
     }
 
-    fn sizes_of(network: &mut Formula, plan: &Plan) -> Vec<u64> {
+    fn sizes_of(network: &mut Formula, plan: &SizesPlan) -> Vec<u64> {
         let figures = measure(network, (0, 1), plan, |_| ()).unwrap();
         assert!(figures.is_sorted_by_key(|figures| figures.bytes));
         figures.iter().map(|figures| figures.bytes).collect()
@@ -195,11 +195,11 @@ mod tests {
         let sizes = sizes_of(&mut Formula::default(), &plan(powers_of_four()));
         assert_eq!(sizes.last(), Some(&(256 << 10)));
         // Where one size is 1024 times as long as the one before it.
-        let far_apart = Plan { limit_ns: 3e8, ..plan(vec![1, 1 << 10, 64 << 10, 512 << 10]) };
+        let far_apart = SizesPlan { limit_ns: 3e8, ..plan(vec![1, 1 << 10, 64 << 10, 512 << 10]) };
         assert_eq!(sizes_of(&mut Formula::default(), &far_apart)[..2], [1, 32]);
-        let all = Plan { may_stop: false, most: 12, ..plan(powers_of_four()) };
+        let all = SizesPlan { may_stop: false, most: 12, ..plan(powers_of_four()) };
         assert_eq!(sizes_of(&mut Formula::default(), &all), powers_of_four());
-        let few = Plan { most: 3, ..plan(powers_of_four()) };
+        let few = SizesPlan { most: 3, ..plan(powers_of_four()) };
         assert_eq!(sizes_of(&mut Formula::default(), &few), [1, 4, 16]);
     }
 }

@@ -122,10 +122,10 @@ pub enum Target {
 
 impl Target {
     /// Returns the format of this library's rules; `None`: MPICH has no rules, but a [`Tree`].
-    pub fn format(self) -> Option<Format> {
+    pub fn format(self) -> Option<RulesFormat> {
         match self {
-            Target::Openmpi => Some(Format::Openmpi),
-            Target::OpenmpiJson => Some(Format::OpenmpiJson),
+            Target::Openmpi => Some(RulesFormat::Openmpi),
+            Target::OpenmpiJson => Some(RulesFormat::OpenmpiJson),
             Target::Mpich => None,
         }
     }
@@ -133,22 +133,22 @@ impl Target {
 
 /// The format of a file of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum RulesFormat {
     /// Numbers, one behind the other.
     Openmpi,
     /// JSON by names.
     OpenmpiJson,
 }
 
-impl Format {
+impl RulesFormat {
     /// Guesses the format of a text by its marks; `None` if it has the marks of neither.
-    pub fn of(text: &str) -> Option<Format> {
+    pub fn of(text: &str) -> Option<RulesFormat> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.clone().next()?;
         match first.chars().next()? {
-            '{' => Some(Format::OpenmpiJson),
-            digit if digit.is_ascii_digit() => Some(Format::Openmpi),
-            _ if first.starts_with(classic::VERSION) => Some(Format::Openmpi),
+            '{' => Some(RulesFormat::OpenmpiJson),
+            digit if digit.is_ascii_digit() => Some(RulesFormat::Openmpi),
+            _ if first.starts_with(classic::VERSION) => Some(RulesFormat::Openmpi),
             _ => None,
         }
     }
@@ -177,10 +177,10 @@ impl Rules {
     ///
     /// # Errors
     /// What was expected and what was found, with the line.
-    pub fn parse(text: &str, format: Format) -> Result<Rules, String> {
+    pub fn parse(text: &str, format: RulesFormat) -> Result<Rules, String> {
         let rules = match format {
-            Format::Openmpi => classic::parse(text)?,
-            Format::OpenmpiJson => json::parse(text)?,
+            RulesFormat::Openmpi => classic::parse(text)?,
+            RulesFormat::OpenmpiJson => json::parse(text)?,
         };
         rules.check()?;
         Ok(rules)
@@ -190,10 +190,10 @@ impl Rules {
     ///
     /// # Errors
     /// It cannot say that.
-    pub fn write(&self, format: Format, head: &[String]) -> Result<String, String> {
+    pub fn write(&self, format: RulesFormat, head: &[String]) -> Result<String, String> {
         match format {
-            Format::Openmpi => classic::write(self, head),
-            Format::OpenmpiJson => Ok(json::write(self)),
+            RulesFormat::Openmpi => classic::write(self, head),
+            RulesFormat::OpenmpiJson => Ok(json::write(self)),
         }
     }
 

@@ -134,7 +134,7 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::{Format, Rules};
+    use crate::native::{Rules, RulesFormat};
 
     fn way(algorithm: u32, segment: u64) -> Way {
         Way::new(Collective::Broadcast, algorithm, 0, segment).unwrap()
@@ -197,7 +197,7 @@ mod tests {
             search.took(one, bytes, Measured { median_us: 1.0, low_us: 1.0, high_us: 1.0, samples: 9 });
         }
         let rules = Rules::for_ranks(16, vec![(Collective::Broadcast, search.rules())]);
-        let file = rules.write(Format::Openmpi, &[]).unwrap();
-        assert_eq!(Rules::parse(&file, Format::Openmpi).unwrap().count(), 4, "{file}");
+        let file = rules.write(RulesFormat::Openmpi, &[]).unwrap();
+        assert_eq!(Rules::parse(&file, RulesFormat::Openmpi).unwrap().count(), 4, "{file}");
     }
 }

@@ -24,8 +24,8 @@ fn way(algorithm: u32, segment: u64) -> Way {
 
 #[test]
 fn both_formats_say_the_same() {
-    let classic = Rules::parse(CLASSIC, Format::of(CLASSIC).unwrap()).unwrap();
-    let json = Rules::parse(JSON, Format::of(JSON).unwrap()).unwrap();
+    let classic = Rules::parse(CLASSIC, RulesFormat::of(CLASSIC).unwrap()).unwrap();
+    let json = Rules::parse(JSON, RulesFormat::of(JSON).unwrap()).unwrap();
     let rules = &classic.collectives[0].communicators[0];
     assert_eq!((rules.ranks, rules.rules[0].way, rules.rules[1].way), (16, way(6, 0), way(3, 16384)));
     assert_eq!(json.collectives[0].communicators[1].rules, rules.rules);
@@ -33,7 +33,7 @@ fn both_formats_say_the_same() {
         classic.show(),
         "bcast, 16 ranks and more\n  from        0  binomial\n  from    64KiB  pipeline, segments of 16KiB\n"
     );
-    assert_eq!(Format::of("version = 1\n"), None);
+    assert_eq!(RulesFormat::of("version = 1\n"), None);
     // Open MPI 6 takes a communicator's "inf" for -1.
     assert!(
         ["inf", "comm_size_max"].iter().all(|end| !written(&classic).contains(end)),
@@ -44,7 +44,7 @@ fn both_formats_say_the_same() {
 
 /// As Open MPI 6 reads it.
 fn written(rules: &Rules) -> String {
-    rules.write(Format::OpenmpiJson, &[]).unwrap()
+    rules.write(RulesFormat::OpenmpiJson, &[]).unwrap()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn mistakes_are_named_with_their_line() {
             "line 1: expected how many collectives, a number up to 10000",
         ),
     ] {
-        let error = Rules::parse(&CLASSIC.replacen(from, to, 1), Format::Openmpi).unwrap_err();
+        let error = Rules::parse(&CLASSIC.replacen(from, to, 1), RulesFormat::Openmpi).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
     for (from, to, expected) in [
@@ -89,18 +89,18 @@ fn mistakes_are_named_with_their_line() {
         ("\"binomial\"", "4294967302", "bcast has no algorithm 4294967302"),
         ("\"binomial\"", "\"binomial\",\"faninout\":4294967298", "faninout: expected a number of 32 bits"),
     ] {
-        let error = Rules::parse(&JSON.replacen(from, to, 1), Format::OpenmpiJson).unwrap_err();
+        let error = Rules::parse(&JSON.replacen(from, to, 1), RulesFormat::OpenmpiJson).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
     let later = format!("rule-file-version-2\n{CLASSIC}");
-    let error = Rules::parse(&later, Format::of(&later).unwrap()).unwrap_err();
+    let error = Rules::parse(&later, RulesFormat::of(&later).unwrap()).unwrap_err();
     assert!(error.contains("whose rules have four numbers, found version 2"), "{error}");
 }
 
 #[test]
 fn where_a_file_says_nothing_the_library_decides() {
     let gap = JSON.replace("65535", "1023").replace("\"inf\"", "1048575");
-    let rules = Rules::parse(&gap, Format::OpenmpiJson).unwrap();
+    let rules = Rules::parse(&gap, RulesFormat::OpenmpiJson).unwrap();
     assert_eq!(
         rules.show(),
         "bcast, 0 ranks and more\n  from        0  as the library decides\n\
@@ -108,7 +108,7 @@ fn where_a_file_says_nothing_the_library_decides() {
          from    64KiB  pipeline, segments of 16KiB\n  from     1MiB  as the library decides\n\
          bcast, 65 ranks and more\n  from        0  as the library decides\n"
     );
-    assert_eq!(Rules::parse(&written(&rules), Format::OpenmpiJson).unwrap(), rules);
+    assert_eq!(Rules::parse(&written(&rules), RulesFormat::OpenmpiJson).unwrap(), rules);
 }
 
 /// In coll_tuned_dynamic_rules.c of Open MPI 6 the first entry that holds decides, among communicators as among bytes.
@@ -117,7 +117,7 @@ fn of_ranges_that_overlap_the_first_decides() {
     let text = r#"{"rule_file_version":3,"module":"tuned","collectives":{"bcast":[
         {"comm_size_min":8,"comm_size_max":16,"rules":[{"msg_size_min":4096,"msg_size_max":8191,"alg":"chain"},{"alg":"binomial"}]},
         {"comm_size_min":4,"comm_size_max":64,"rules":[{"alg":"pipeline"},{"msg_size_min":1024,"alg":"knomial"}]}]}}"#;
-    let rules = Rules::parse(text, Format::OpenmpiJson).unwrap();
+    let rules = Rules::parse(text, RulesFormat::OpenmpiJson).unwrap();
     assert_eq!(
         rules.show(),
         "bcast, 0 ranks and more\n  from        0  as the library decides\n\
@@ -126,8 +126,8 @@ fn of_ranges_that_overlap_the_first_decides() {
          bcast, 17 ranks and more\n  from        0  pipeline\n\
          bcast, 65 ranks and more\n  from        0  as the library decides\n"
     );
-    let classic = rules.write(Format::Openmpi, &[]).unwrap();
-    assert_eq!(Rules::parse(&classic, Format::Openmpi).unwrap(), rules);
+    let classic = rules.write(RulesFormat::Openmpi, &[]).unwrap();
+    assert_eq!(Rules::parse(&classic, RulesFormat::Openmpi).unwrap(), rules);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn rules_may_be_for_ranks_that_are_on_one_node_or_on_a_node_each() {
         {"comm_size_max":7,"rules":[{"alg":"basic_linear"}]},
         {"comm_rank_distribution":"single-node","rules":[{"alg":"binomial"}]},
         {"comm_size_min":32,"rules":[{"alg":"chain"}]}]}}"#;
-    let rules = Rules::parse(text, Format::OpenmpiJson).unwrap();
+    let rules = Rules::parse(text, RulesFormat::OpenmpiJson).unwrap();
     let linear = |placed| format!("bcast, 0 ranks and more{placed}\n  from        0  basic_linear\n");
     let chain = |placed| {
         format!(
@@ -148,12 +148,12 @@ fn rules_may_be_for_ranks_that_are_on_one_node_or_on_a_node_each() {
     let binomial = format!("bcast, 8 ranks and more{single}\n  from        0  binomial\n");
     let expected = [linear(own), chain(own), linear(single), binomial, linear(""), chain("")].concat();
     assert_eq!(rules.show(), expected);
-    assert_eq!(Rules::parse(&written(&rules), Format::OpenmpiJson).unwrap(), rules);
-    let error = rules.write(Format::Openmpi, &[]).unwrap_err();
+    assert_eq!(Rules::parse(&written(&rules), RulesFormat::OpenmpiJson).unwrap(), rules);
+    let error = rules.write(RulesFormat::Openmpi, &[]).unwrap_err();
     assert!(error.starts_with("bcast has rules for ranks that are one-per-node"), "{error}");
     // Where it makes no difference, there is none.
     let same = text.replace("\"binomial\"", "\"chain\"").replace("\"comm_size_min\":32,", "");
-    assert!(Rules::parse(&same, Format::OpenmpiJson).unwrap().write(Format::Openmpi, &[]).is_ok());
+    assert!(Rules::parse(&same, RulesFormat::OpenmpiJson).unwrap().write(RulesFormat::Openmpi, &[]).is_ok());
 }
 
 /// With a factor below 2 the rounds of Open MPI 5 never end.
@@ -163,7 +163,7 @@ fn rounds_of_an_allgather_grow() {
         .replace("7            # bcast", "0")
         .replace("0 6 0 0", "0 2 0 0")
         .replace("65536 3 0", "65536 2 4");
-    let rules = Rules::parse(&file, Format::Openmpi).unwrap();
+    let rules = Rules::parse(&file, RulesFormat::Openmpi).unwrap();
     assert!(
         rules.show().contains("bruck, fan-out 2\n") && rules.show().contains("fan-out 4\n"),
         "{}",
@@ -172,8 +172,8 @@ fn rounds_of_an_allgather_grow() {
     let json = written(&rules);
     assert_eq!(json.matches("\"alg\": \"bruck-k-fanout\"").count(), 2, "{json}");
     assert_eq!(
-        Rules::parse(&json.replace("bruck-k-fanout", "bruck"), Format::OpenmpiJson),
-        Rules::parse(&json, Format::OpenmpiJson)
+        Rules::parse(&json.replace("bruck-k-fanout", "bruck"), RulesFormat::OpenmpiJson),
+        Rules::parse(&json, RulesFormat::OpenmpiJson)
     );
     let ways = Library::OpenMpi.ways(Collective::Allgather, 1 << 20, 4);
     assert!(ways.iter().any(|way| (way.name, way.fan) == ("bruck", 2)), "{ways:?}");
@@ -196,7 +196,7 @@ fn the_librarys_own_decision_stays_where_nothing_is_faster() {
     let expected = [(1024, Way::STOCK), (8192, way(3, 8192))];
     assert_eq!(rules.iter().map(|rule| (rule.bytes, rule.way)).collect::<Vec<_>>(), expected);
     let rules = Rules::for_ranks(16, vec![(Collective::Broadcast, rules)]);
-    let text = rules.write(Format::Openmpi, &["head".to_owned()]).unwrap();
+    let text = rules.write(RulesFormat::Openmpi, &["head".to_owned()]).unwrap();
     // Up to Open MPI 4 smaller communicators have the first rules.
     let begin = "# head\n1 # collectives\n7 # bcast\n3 # sizes of communicators\n0 # ranks and more\n\
         1 # rules: bytes, algorithm, fan-out, segment\n0 0 0 0 # as the library decides\n16 # ranks and more\n2 # rules";
@@ -319,7 +319,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(rules in any_rules()) {
-        for format in [Format::Openmpi, Format::OpenmpiJson] {
+        for format in [RulesFormat::Openmpi, RulesFormat::OpenmpiJson] {
             let text = rules.write(format, &[]).unwrap();
             prop_assert_eq!(Rules::parse(&text, format).map_err(|error| format!("{error}\n{text}")), Ok(rules.clone()));
         }
@@ -327,7 +327,7 @@ proptest! {
 
     #[test]
     fn nothing_panics_whatever_is_read(text in "[-0-9#\\n {}\":a-z_,\\[\\]]{0,200}", at in 0usize..400, byte in any::<u8>()) {
-        for format in [Format::Openmpi, Format::OpenmpiJson] {
+        for format in [RulesFormat::Openmpi, RulesFormat::OpenmpiJson] {
             let _ = Rules::parse(&text, format);
             for known in [CLASSIC, JSON] {
                 let mut bytes = known.as_bytes().to_vec();

@@ -73,13 +73,13 @@ struct Finding {
     /// The smallest size in bytes; the finding is about sizes up to twice as many.
     first_bytes: u64,
     stays: String,
-    ways: Vec<Way>,
+    ways: Vec<CachedWay>,
     is_tuned: bool,
     age_days: u64,
 }
 
 #[derive(Serialize)]
-struct Way {
+struct CachedWay {
     choice: String,
     ns: u64,
 }
@@ -178,7 +178,7 @@ impl Finding {
             collective: collective.to_owned(),
             first_bytes,
             stays: memory.stays().to_owned(),
-            ways: memory.times().map(|(choice, ns)| Way { choice: choice.to_owned(), ns }).collect(),
+            ways: memory.times().map(|(choice, ns)| CachedWay { choice: choice.to_owned(), ns }).collect(),
             is_tuned: memory.recall_tuned().is_some(),
             age_days: today.saturating_sub(memory.day()),
         }
@@ -190,7 +190,8 @@ impl Finding {
     }
 
     fn row(&self) -> Vec<String> {
-        let ways = self.ways.iter().map(|Way { choice, ns }| format!("{choice} {}", nanoseconds(*ns as f64)));
+        let ways =
+            self.ways.iter().map(|CachedWay { choice, ns }| format!("{choice} {}", nanoseconds(*ns as f64)));
         let tuned = if self.is_tuned { " (tuned)" } else { "" };
         vec![
             self.collective.clone(),

@@ -21,7 +21,7 @@ use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
 use self::decision::{Decision, Later, Nearest};
-use self::measured::Measured;
+use self::measured::TuneMeasurement;
 use self::mixed::OnTwoLevels;
 use self::placement::{Placement, Request};
 use self::prediction::Reason;
@@ -194,7 +194,7 @@ struct Answer {
     decision: Option<Decision>,
     /// The choice for each range of sizes, where no size was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sizes: Vec<Size>,
+    sizes: Vec<SizeRange>,
     /// The rule that came nearest to serving any size, where the MPI serves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
@@ -203,7 +203,7 @@ struct Answer {
 }
 
 #[derive(Serialize)]
-struct Size {
+struct SizeRange {
     /// The number of earlier calls from which on the choice holds; left out if 0.
     #[serde(skip_serializing_if = "is_zero")]
     earlier_calls: u64,
@@ -254,7 +254,7 @@ impl Answer {
             };
             let times = times(&explanation.decision.choice, bytes);
             let table = rules.table(collective).origin();
-            let measured = Measured::read(table, *shape, collective, bytes);
+            let measured = TuneMeasurement::read(table, *shape, collective, bytes);
             let choice = &explanation.decision.choice;
             let parameters = settings.parameters.as_ref();
             let two_level =
@@ -266,14 +266,14 @@ impl Answer {
         });
         let sizes = |(earlier_calls, epoch)| {
             let sizes = policy.sizes(collective, there, epoch).into_iter();
-            sizes.map(move |(first, choice)| Size {
+            sizes.map(move |(first, choice)| SizeRange {
                 earlier_calls,
                 from_bytes: first.0,
                 choice: choice.to_string(),
                 times: times(&choice, first),
             })
         };
-        let sizes: Vec<Size> =
+        let sizes: Vec<SizeRange> =
             if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() };
         let is_stock = |choice: &String| *choice == Choice::Stock.to_string();
         let finds_nothing = rules.forced(collective).is_none()

@@ -2,6 +2,7 @@
 
 mod print_env;
 mod watched;
+mod witness;
 
 use std::env;
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use crate::numbers::whole;
 use crate::settings::{self, read_table};
 use crate::usage::wrong;
 use print_env::Form;
+use witness::Listener;
 
 /// Arguments of `polycast run`.
 #[derive(clap::Args)]
@@ -125,14 +127,20 @@ pub fn run(args: Args) -> Outcome {
         environment_of_ranks(&args, &installation)?
     };
     launch.env.extend(settings::warn(&launch.env));
+    let listener = if args.report { Listener::new() } else { None };
+    if let Some(listener) = &listener {
+        network::set(&mut launch.env, vec![(settings::WITNESS.to_owned(), listener.name().to_owned())]);
+    }
     let mut command = mpi.command(&launch, &program);
     let not_started = |error| format!("{}: could not be started: {error}", mpi.path().display());
     if !args.report {
         return Err(not_started(command.exec()).into());
     }
     let (status, is_reported) = watched::run(command).map_err(not_started)?;
-    if !is_reported {
-        // What cannot be said must not change how the job ended.
+    let early = listener.map(Listener::take).unwrap_or_default();
+    // What cannot be said must not change how the job ended.
+    let _ = io::stderr().write_all(&early);
+    if !is_reported && early.is_empty() {
         let _ = io::stderr().write_all(format!("polycast: report: {}\n", unreported.why(status)).as_bytes());
     }
     Ok(exit_code(status))

@@ -166,6 +166,16 @@ impl JobReport {
         }
         let summary = self.report["summary"].as_str().unwrap_or_default();
         let _ = writeln!(text, "\n{}", paragraph(summary));
+        // Reports of before do not say it: only jobs that reached MPI_Finalize left one.
+        if let Some(how) = self.report["ended_by"].as_str().filter(|how| *how != "MPI_Finalize") {
+            let how = match how {
+                "MPI_Abort" => "it called MPI_Abort".to_owned(),
+                _ => format!(
+                    "rank 0 ended without MPI_Finalize: {how}; what it did shortly before may be missing"
+                ),
+            };
+            let _ = writeln!(text, "{}", paragraph(&how));
+        }
         let share =
             self.share().map(|share| format!("{:.1} % of rank 0's time was in collectives", share * 100.0));
         let gained = self.gained_seconds();
@@ -220,6 +230,7 @@ impl JobReport {
         serde_json::json!({
             "file": self.file,
             "job": self.report["job"],
+            "ended_by": self.report["ended_by"],
             "share_in_collectives": self.share(),
             "served": calls("served"),
             "left_to_mpi": calls("left_to_mpi"),

@@ -12,6 +12,7 @@ use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::job::{LabJob, lab, under_each_mpi};
 
+mod addresses;
 mod apart;
 mod bits;
 mod preloaded;

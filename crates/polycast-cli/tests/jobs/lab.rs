@@ -3,14 +3,15 @@
 //! Every test has a directory of its own for state files, so that no lab but its own is seen or removed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::cluster::{self, Labs};
 use crate::common::cannot_run;
-use crate::common::job::{LIMIT, wait_until};
+use crate::common::job::{LIMIT, place, wait_until};
+use crate::common::mpi::Mpi;
 use crate::datagram;
 use crate::small;
 
@@ -30,6 +31,36 @@ fn hosts_have_names_and_reach_each_other() {
     labs.fails(&["exec", "bix", "h0", "--", "true"], "no lab named \"bix\"; there are box");
     labs.succeeds(&["down", "box"]);
     labs.are_gone();
+}
+
+/// Of what a launcher says Open MPI's warning about groups of its daemons is left out; the rest comes at once, whole lines or not.
+#[test]
+fn a_launcher_says_what_it_says_without_a_lab() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "2"]) {
+        return;
+    }
+    let noise = "[h0:1] plm:rsh: Warning: setpgid(2,2) failed in parent with errno=Permission denied(13)";
+    let script = format!(
+        "echo '{noise}' >&2; echo one >&2; echo '{noise}' >&2; printf half >&2; read go; printf ' two' >&2; exit 7"
+    );
+    let mut command = labs.command(&["exec", "--launcher", "box", "h0", "--", "sh", "-c", &script]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut first, mut rest) = ([0; 8], String::new());
+    // It says no more before it has heard something.
+    child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"one\nhalf");
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    child.stderr.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!((child.wait().unwrap().code(), &*rest), (Some(7), " two"));
+
+    let program = Mpi::OpenMpi.built("bcast_roots");
+    let words = ["run", "--lab", "box", "-n", "2", "--mpi", "openmpi", "--", program.to_str().unwrap()];
+    let _place = place();
+    let output = labs.command(&words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("setpgid"), "{said}");
+    labs.succeeds(&["down", "box"]);
 }
 
 #[test]

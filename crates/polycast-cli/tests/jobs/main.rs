@@ -19,6 +19,7 @@ mod copy;
 mod discover;
 mod doctor;
 mod doors;
+mod ended;
 mod environment;
 mod generate;
 mod hung;

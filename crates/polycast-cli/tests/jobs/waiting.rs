@@ -86,3 +86,29 @@ fn a_node_without_polycast_is_waited_for_with_words() {
         said_twice(command.spawn().unwrap(), &file, &words);
     }
 }
+
+/// The component's ranks know who has it: one that is late where they vote is waited for with words, and the job goes on when it has come.
+#[test]
+fn who_waits_for_a_late_component_says_so_and_goes_on() {
+    let mpi = Mpi::OpenMpiComponent;
+    let folder = tempfile::tempdir().unwrap();
+    let [file, go] = ["said", "go"].map(|name| folder.path().join(name));
+    let rank = mpi.rank_variable();
+    let script = format!("if [ ${rank} = 1 ]; then export LD_PRELOAD=$2; fi; exec \"$0\" 2>> \"$1\"");
+    let program = mpi.built("collective_mpmd").into();
+    let words = [&file, &mpi.built("late_component.so")].map(|path| path.clone().into());
+    let command = ["sh".into(), "-c".into(), script.into(), program].into_iter().chain(words).collect();
+    let job = Job::of(mpi, 3, command).polycast().variable("POLYCAST_TEST_PATIENCE", "1");
+    let _place = place();
+    let mut job = job.variable("LATE_COMPONENT", go.to_str().unwrap()).start();
+    let said = || fs::read_to_string(&file).unwrap_or_default();
+    let is_it = |line: &&str| {
+        line.starts_with("polycast: rank 0 of 3 on ")
+            && line.contains(" s in MPI_Init for ranks that have polycast's component for Open MPI and are late (1 of the 3 on this node). ")
+    };
+    let is_seen = wait_for(&mut job, || said().lines().filter(is_it).count() >= 2);
+    fs::write(&go, "").unwrap();
+    let status = job.wait().unwrap();
+    assert!(is_seen && status.success(), "{status}: {}", said());
+    assert!(said().contains("polycast: report: "), "{}", said());
+}

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Algorithm;
-use super::intervals::{Intervals, Place};
+use super::intervals::{Intervals, TreePlace};
 use crate::collective::Call;
 use crate::schedule::Slice;
 use crate::units::Rank;
@@ -11,7 +11,7 @@ use crate::units::Rank;
 /// A rank's place in the tree, and where the blocks are. Bytes are counted from the root's block on, by position; the root has them by
 /// rank.
 pub(super) struct Blocks {
-    pub place: Place,
+    pub place: TreePlace,
     tree: Intervals,
     call: Call,
     /// The bytes of the largest message; `None` if nothing is to be cut, so that all that goes the

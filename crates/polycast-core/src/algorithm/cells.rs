@@ -69,7 +69,7 @@ pub struct Put {
 
 /// The place from which bytes are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum CellSource {
     /// Bytes of this rank's own buffer.
     Own(Slice),
     /// Bytes of a cell, which may be this rank's own.
@@ -85,7 +85,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Take {
     /// The place from which the bytes are taken.
-    pub from: Source,
+    pub from: CellSource,
     /// The place where the bytes go.
     pub to: Slice,
     /// True if the bytes become the left operand of what is there, instead of replacing it.
@@ -114,7 +114,7 @@ pub struct Rounds {
 
 /// The step of a reduction that a round does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ReductionStep {
     /// Contributions are put into cells, and combined.
     Combine,
     /// Shares that were combined are put into cells, and taken by those who want them.
@@ -193,10 +193,13 @@ impl Rounds {
 
     /// Returns the chunk that a round is about, and the step that the round does.
     #[inline]
-    fn step(&self, round: u64) -> (u64, Step) {
+    fn step(&self, round: u64) -> (u64, ReductionStep) {
         match self.in_shares {
-            true => (round / 2, if round.is_multiple_of(2) { Step::Combine } else { Step::Tell }),
-            false => (round, Step::Combine),
+            true => (
+                round / 2,
+                if round.is_multiple_of(2) { ReductionStep::Combine } else { ReductionStep::Tell },
+            ),
+            false => (round, ReductionStep::Combine),
         }
     }
 
@@ -261,7 +264,7 @@ impl Rounds {
             Broadcast | Scatter => self.is_root(),
             Gather => !self.is_root(),
             Barrier | Allgather | Alltoall | Allreduce => true,
-            Reduce if self.step(round).1 == Step::Tell => !self.is_root(),
+            Reduce if self.step(round).1 == ReductionStep::Tell => !self.is_root(),
             // It takes what is in place from its own cell.
             Reduce => self.in_shares || !self.is_root() || self.is_in_place(),
         }
@@ -292,7 +295,7 @@ impl Rounds {
             Collective::Allgather if this.is_in_place() => {
                 Put { at: 0, from: Slice::output(this.of_block(this.rank, chunk.clone())) }
             }
-            _ if step == Step::Tell => Put { at: 0, from: this.result(index) },
+            _ if step == ReductionStep::Tell => Put { at: 0, from: this.result(index) },
             _ => Put { at: 0, from: this.own(chunk.clone()) },
         })
     }
@@ -330,23 +333,43 @@ impl Rounds {
             Barrier => self.call.ranks - 1,
             Gather | Reduce if is_root => self.call.ranks,
             Gather => 0,
-            Reduce if !self.in_shares || step == Step::Tell => 0,
+            Reduce if !self.in_shares || step == ReductionStep::Tell => 0,
             Allgather | Alltoall | Allreduce | Reduce => self.call.ranks,
         };
+<<<<<<< HEAD
         let combines = matches!(self.call.collective, Reduce | Allreduce) && step == Step::Combine;
         let operands = Operands::of(if combines { number } else { 0 });
         let others = self.around().take(if combines { 0 } else { number as usize });
         let combined = operands.filter_map(move |operand| this.combine(index, operand));
         combined.chain(others.filter_map(move |from| this.copy(index, from)))
+=======
+        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
+        let last = Rank(self.call.ranks - 1);
+        let falling = (0..self.call.ranks).rev().map(Rank);
+        let (falling, around) = (falling.take(if falls { number as usize } else { 0 }), self.around());
+        let others = around.take(if falls { 0 } else { number as usize });
+        falling.chain(others).filter_map(move |from| match falls {
+            true => this.combine(index, from, from == last),
+            false => this.copy(index, from),
+        })
+>>>>>>> main
     }
 
     /// Returns the take of this rank's share of an operand; `None` if nothing is taken.
     #[inline]
     fn combine(&self, chunk: u64, operand: Operand) -> Option<Take> {
         let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
+<<<<<<< HEAD
         let of = |from: Rank| match from == self.rank && !self.is_in_place() {
             true => Source::Own(self.own(share.clone())),
             false => Source::Cell { writer: from, at: share.start - start },
+=======
+        let is_own = from == self.rank;
+        let is_there = is_own && is_first && self.is_in_place();
+        let source = match is_own && !self.is_in_place() {
+            true => CellSource::Own(self.own(share.clone())),
+            false => CellSource::Cell { writer: from, at: share.start - start },
+>>>>>>> main
         };
         let is_there = |from: Rank, to: u32| from == self.rank && to == 0 && self.is_in_place();
         let (from, to, combines) = match operand {
@@ -376,11 +399,11 @@ impl Rounds {
         };
         let to = Slice::output(to);
         let source = match collective {
-            _ if from != me => Source::Cell { writer: from, at },
+            _ if from != me => CellSource::Cell { writer: from, at },
             Reduce | Allreduce => return None,
             _ if self.is_in_place() => return None,
-            Scatter | Alltoall => Source::Own(Slice::input(self.of_block(me, chunk))),
-            _ => Source::Own(Slice::input(chunk)),
+            Scatter | Alltoall => CellSource::Own(Slice::input(self.of_block(me, chunk))),
+            _ => CellSource::Own(Slice::input(chunk)),
         };
         (to.length() > 0 || collective == Barrier).then_some(Take { from: source, to, combines: false })
     }

@@ -24,7 +24,7 @@ pub struct Entry {
     pub about: &'static str,
     /// The authors who described the algorithm, year, section.
     pub source: &'static str,
-    /// The algorithm's own parameters; at most [`super::Values::MOST`].
+    /// The algorithm's own parameters; at most [`super::ParameterValues::MOST`].
     pub parameters: &'static [Parameter],
     /// The common parameters, of `segment` and `ready`, that the algorithm understands beside its
     /// own.

@@ -29,7 +29,7 @@ pub(super) enum Shape {
 
 /// A position's place in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TreePlace {
     /// The position at which the subtree above begins; `None` for the root.
     pub parent: Option<u32>,
     /// The positions of the subtree that begins here.
@@ -44,22 +44,26 @@ const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
 
 impl Shape {
     /// The place of `position` in the tree of so many positions.
-    pub fn place(self, position: u32, positions: u32) -> Place {
+    pub fn place(self, position: u32, positions: u32) -> TreePlace {
         match self {
             // The same, and found at once.
             Shape::Flat if position > 0 => {
-                Place { parent: Some(0), interval: position..position + 1, children: Vec::new() }
+                TreePlace { parent: Some(0), interval: position..position + 1, children: Vec::new() }
             }
             Shape::Chain => {
                 let interval = position..positions;
-                Place { parent: position.checked_sub(1), children: self.below(interval.clone()), interval }
+                TreePlace {
+                    parent: position.checked_sub(1),
+                    children: self.below(interval.clone()),
+                    interval,
+                }
             }
             _ => {
                 let (mut parent, mut interval) = (None, 0..positions);
                 loop {
                     let mut children = self.below(interval.clone());
                     let Some(next) = children.iter().position(|child| child.contains(&position)) else {
-                        return Place { parent, interval, children };
+                        return TreePlace { parent, interval, children };
                     };
                     parent = Some(interval.start);
                     interval = children.swap_remove(next);
@@ -133,7 +137,7 @@ impl Intervals {
     }
 
     /// The place of a rank.
-    pub fn place(&self, rank: Rank) -> Place {
+    pub fn place(&self, rank: Rank) -> TreePlace {
         match self {
             Intervals::ByRank { shape, top, ranks } => shape.place(rank.relative_to(*top, *ranks), *ranks),
             Intervals::Planned { order, ends, parents } => {
@@ -141,7 +145,7 @@ impl Intervals {
                 let at = position as usize;
                 let interval = position..ends[at];
                 let parent = (position > 0).then_some(parents[at]);
-                Place { parent, children: self.below(interval.clone()), interval }
+                TreePlace { parent, children: self.below(interval.clone()), interval }
             }
         }
     }

@@ -48,4 +48,4 @@ pub(crate) use parameter::NONE;
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
 pub use registry::Registry;
-pub use spec::{Algorithm, Values};
+pub use spec::{Algorithm, ParameterValues};

@@ -20,14 +20,14 @@ pub(super) const READY: Channel = 1;
 
 /// Consecutive pieces that go over a lane one message after the other.
 #[derive(Clone, Debug)]
-struct Run {
+struct PieceRun {
     pieces: Range<u64>,
     pieces_per_message: u64,
     /// The lane's step that carries the first of them.
     first_step: u64,
 }
 
-impl Run {
+impl PieceRun {
     fn message(&self, index: u64) -> Range<u64> {
         let start = self.pieces.start + index * self.pieces_per_message;
         start..start.saturating_add(self.pieces_per_message).min(self.pieces.end)
@@ -76,7 +76,7 @@ impl Plan {
         debug_assert!(!self.is_announced, "all receives come before all sends");
         let lane = self.schedule.lanes.len();
         if self.push(peer, Direction::Receive, channel, pieces_per_message, runs, None) {
-            let sources = self.schedule.runs[lane].iter().map(|run| Source { lane, run: run.clone() });
+            let sources = self.schedule.runs[lane].iter().map(|run| RunSource { lane, run: run.clone() });
             self.schedule.sources.extend(sources);
         }
     }
@@ -149,13 +149,13 @@ impl Plan {
         opens_after: Option<LaneIndex>,
     ) -> bool {
         let mut steps = 0;
-        let runs: Vec<Run> = runs
+        let runs: Vec<PieceRun> = runs
             .into_iter()
             .filter(|pieces| !pieces.is_empty())
             .map(|pieces| {
                 let first_step = steps;
                 steps += (pieces.end - pieces.start).div_ceil(pieces_per_message);
-                Run { pieces, pieces_per_message, first_step }
+                PieceRun { pieces, pieces_per_message, first_step }
             })
             .collect();
         if runs.is_empty() {
@@ -174,9 +174,9 @@ fn messages(peer: Rank, direction: Direction, channel: Channel) -> Kind {
 
 /// The origin of a run of pieces: the lane that brings it.
 #[derive(Clone, Debug)]
-struct Source {
+struct RunSource {
     lane: LaneIndex,
-    run: Run,
+    run: PieceRun,
 }
 
 /// A schedule whose lanes carry runs of pieces. A send waits until the last of its pieces has come.
@@ -184,9 +184,9 @@ pub(super) struct PieceSchedule {
     pieces: Pieces,
     lanes: Vec<Lane>,
     /// The runs of each lane; none if it carries a signal.
-    runs: Vec<Vec<Run>>,
+    runs: Vec<Vec<PieceRun>>,
     /// Sorted by pieces, disjoint; empty at the root.
-    sources: Vec<Source>,
+    sources: Vec<RunSource>,
 }
 
 impl PieceSchedule {

@@ -14,7 +14,7 @@ pub struct Algorithm {
     /// The algorithm's entry in the registry.
     pub entry: &'static Entry,
     /// The values of the algorithm's own parameters.
-    pub values: Values,
+    pub values: ParameterValues,
     /// The largest message; `None` sends everything whole.
     pub segment: Option<NonZeroU64>,
     /// Children tell their parents that they have arrived, before any data is sent. Bounds the memory that early
@@ -24,9 +24,9 @@ pub struct Algorithm {
 
 /// The values of an entry's parameters, in their order; 0 for what is not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Values([u64; Values::MOST]);
+pub struct ParameterValues([u64; ParameterValues::MOST]);
 
-impl Values {
+impl ParameterValues {
     /// The most parameters of its own that an algorithm can have.
     pub const MOST: usize = 4;
 }
@@ -34,12 +34,12 @@ impl Values {
 impl Algorithm {
     /// An algorithm that needs no parameters, not cut.
     pub(super) const fn plain(entry: &'static Entry) -> Algorithm {
-        Algorithm { entry, values: Values([0; Values::MOST]), segment: None, ready: false }
+        Algorithm { entry, values: ParameterValues([0; ParameterValues::MOST]), segment: None, ready: false }
     }
 
     /// An algorithm with the values of its parameters in their order, not cut.
     pub(super) fn new(entry: &'static Entry, values: impl IntoIterator<Item = u64>) -> Algorithm {
-        let mut all = Values::default();
+        let mut all = ParameterValues::default();
         all.0.iter_mut().zip(values).for_each(|(place, value)| *place = value);
         let same = entry.same_as.filter(|(value, _)| *value == all.0[0]);
         match same.and_then(|(_, name)| Registry::BUILT_IN.find(entry.collectives[0], name)) {

@@ -1,8 +1,10 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::exchange::{Exchange, Halves, ScatterExchange};
-use super::{Bottleneck, MAX_STEPS, Network, Pipeline, Sends, Stream, Transfers, Work, list_schedule};
+use super::exchange::{ExchangeKind, Halves, ScatterExchange};
+use super::{
+    Bottleneck, CostedNetwork, MAX_STEPS, Pipeline, Sends, StreamKind, Transfers, Work, list_schedule,
+};
 use crate::algorithm::broadcast;
 use crate::algorithm::{Algorithm, Form as Kind};
 use crate::collective::{Call, Collective};
@@ -31,7 +33,7 @@ pub struct Cost {
 
 /// Predicts broadcasts of one communicator from one root. Trees are made once and serve for all sizes.
 pub struct Predictor {
-    network: Network,
+    network: CostedNetwork,
     root: Rank,
     sends: Sends,
     work: Work,
@@ -46,9 +48,9 @@ pub struct Predictor {
 const PREPARED_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 10));
 
 /// An algorithm's messages on the network of a [`Predictor`].
-pub struct Prepared(Form);
+pub struct Prepared(PreparedForm);
 
-enum Form {
+enum PreparedForm {
     /// A tree of messages, each of which carries this share of the data.
     Tree(Transfers, f64),
     ScatterExchange(ScatterExchange),
@@ -61,7 +63,7 @@ impl Predictor {
     /// If the root is not one of the ranks.
     pub fn new(placed: &Placed, parameters: &Parameters, root: Rank) -> Predictor {
         assert!(root.index() < placed.host_of.len(), "{root} of {} ranks", placed.host_of.len());
-        let network = Network::new(placed, parameters);
+        let network = CostedNetwork::new(placed, parameters);
         Predictor {
             network,
             root,
@@ -92,18 +94,18 @@ impl Predictor {
         Predictor { work, ..self }
     }
 
-    /// Leaves links out of the prediction; see [`Network::without_links`].
+    /// Leaves links out of the prediction; see [`CostedNetwork::without_links`].
     pub fn without_links(self) -> Predictor {
         Predictor { network: self.network.without_links(), ..self }
     }
 
     /// The network.
-    pub fn network(&self) -> &Network {
+    pub fn network(&self) -> &CostedNetwork {
         &self.network
     }
 
     /// The network, mutable, for callers that look at links it has not met yet.
-    pub fn network_mut(&mut self) -> &mut Network {
+    pub fn network_mut(&mut self) -> &mut CostedNetwork {
         &mut self.network
     }
 
@@ -151,16 +153,19 @@ impl Predictor {
     /// segments; its tree may depend on both.
     pub(super) fn prepare_for(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Prepared {
         Prepared(match algorithm.entry.form() {
-            Kind::ScatterRing => self.exchange(Exchange::Ring),
-            Kind::ScatterDoubling => self.exchange(Exchange::Doubling),
-            Kind::Tree { parts } => Form::Tree(self.tree(algorithm, bytes), 1.0 / f64::from(parts)),
+            Kind::ScatterRing => self.exchange(ExchangeKind::Ring),
+            Kind::ScatterDoubling => self.exchange(ExchangeKind::Doubling),
+            Kind::Tree { parts } => PreparedForm::Tree(self.tree(algorithm, bytes), 1.0 / f64::from(parts)),
         })
     }
 
     /// Puts a tree's messages on the network, each with all of the data.
     pub fn prepare_tree(&mut self, tree: &PlannedTree) -> Prepared {
         let children = |rank| tree.children(rank).to_vec();
-        Prepared(Form::Tree(Transfers::new(&mut self.network, tree.root(), self.sends, children), 1.0))
+        Prepared(PreparedForm::Tree(
+            Transfers::new(&mut self.network, tree.root(), self.sends, children),
+            1.0,
+        ))
     }
 
     /// The cost of a broadcast of `bytes` by `algorithm`. To ask for several sizes,
@@ -209,11 +214,11 @@ impl Predictor {
         (0..ranks).map(move |rank| algorithm.schedule(call, Rank(rank), &mut self.trees))
     }
 
-    fn exchange(&mut self, kind: Exchange) -> Form {
+    fn exchange(&mut self, kind: ExchangeKind) -> PreparedForm {
         let site = self.trees.site();
         let from = site.ring_position(self.root) as usize;
         let rank_at = [&site.ring()[from..], &site.ring()[..from]].concat();
-        Form::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
+        PreparedForm::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
     }
 
     /// Makes a tree from the schedules that the ranks would run: a rank that sends on what it
@@ -254,7 +259,7 @@ impl Prepared {
     /// `predictor` is the one that prepared the algorithm.
     pub fn cost(&self, predictor: &Predictor, bytes: Bytes, segment: Option<u64>) -> Cost {
         let longest = segment.unwrap_or(u64::MAX).min(self.share_of(bytes)).max(1);
-        let stream = if longest < self.share_of(bytes) { Stream::Segments } else { Stream::Single };
+        let stream = if longest < self.share_of(bytes) { StreamKind::Segments } else { StreamKind::Single };
         let is_whole = segment.is_none();
         SegmentedCost { is_whole, ..self.segmented_for(predictor, longest, stream) }.cost(bytes)
     }
@@ -262,18 +267,18 @@ impl Prepared {
     /// The algorithm in segments of at most `segment` bytes: the part of the prediction that all
     /// sizes have in common.
     pub fn segmented<'a>(&'a self, predictor: &'a Predictor, segment: u64) -> SegmentedCost<'a> {
-        self.segmented_for(predictor, segment, Stream::Segments)
+        self.segmented_for(predictor, segment, StreamKind::Segments)
     }
 
     fn segmented_for<'a>(
         &'a self,
         predictor: &'a Predictor,
         segment: u64,
-        stream: Stream,
+        stream: StreamKind,
     ) -> SegmentedCost<'a> {
         let pipeline = match &self.0 {
-            Form::Tree(transfers, _) => transfers.pipeline(&predictor.network, segment, stream),
-            Form::ScatterExchange(_) => Pipeline::default(),
+            PreparedForm::Tree(transfers, _) => transfers.pipeline(&predictor.network, segment, stream),
+            PreparedForm::ScatterExchange(_) => Pipeline::default(),
         };
         SegmentedCost { prepared: self, predictor, segment, is_whole: false, pipeline }
     }
@@ -281,8 +286,8 @@ impl Prepared {
     /// The number of bytes that a message of the tree carries if nothing is cut.
     fn share_of(&self, bytes: Bytes) -> u64 {
         match &self.0 {
-            Form::Tree(_, share) => (bytes.0 as f64 * share).ceil() as u64,
-            Form::ScatterExchange(_) => bytes.0,
+            PreparedForm::Tree(_, share) => (bytes.0 as f64 * share).ceil() as u64,
+            PreparedForm::ScatterExchange(_) => bytes.0,
         }
     }
 }
@@ -299,7 +304,7 @@ pub struct SegmentedCost<'a> {
 impl SegmentedCost<'_> {
     /// The cost of a broadcast of `bytes`, which is more than one segment.
     pub fn cost(&self, bytes: Bytes) -> Cost {
-        if let Form::ScatterExchange(both) = &self.prepared.0 {
+        if let PreparedForm::ScatterExchange(both) = &self.prepared.0 {
             let segment = (!self.is_whole).then_some(self.segment);
             let halves = both.cost(&self.predictor.network, self.predictor.sends, bytes.0, segment);
             let Halves { scatter_ns, exchange_ns, bottleneck } = halves;

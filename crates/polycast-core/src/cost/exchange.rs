@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
-use super::{Bottleneck, LinkIndex, Network, Sends};
+use super::{Bottleneck, CostedNetwork, LinkIndex, Sends};
 use crate::tree::{Tree, k_nomial_subtree};
 use crate::units::Rank;
 
@@ -20,7 +20,7 @@ const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// The two kinds of exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exchange {
+pub(super) enum ExchangeKind {
     Ring,
     Doubling,
 }
@@ -35,7 +35,7 @@ struct Round {
 
 /// Both halves of one of the two algorithms on a network.
 pub(super) struct ScatterExchange {
-    kind: Exchange,
+    kind: ExchangeKind,
     /// The ranks by position, the root first; in the doubling those beyond the largest power of two stand last.
     rank_at: Vec<Rank>,
     /// The rounds of the exchange: a single one for the ring, log2 P for the doubling.
@@ -53,13 +53,13 @@ pub(super) struct Halves {
 }
 
 impl ScatterExchange {
-    pub fn new(network: &mut Network, kind: Exchange, rank_at: Vec<Rank>) -> ScatterExchange {
+    pub fn new(network: &mut CostedNetwork, kind: ExchangeKind, rank_at: Vec<Rank>) -> ScatterExchange {
         let ranks = rank_at.len();
         let rounds = match kind {
-            Exchange::Ring => {
+            ExchangeKind::Ring => {
                 vec![(0..ranks).map(|p| (p, (p + ranks - 1) % ranks)).filter(|(_, to)| *to != 0).collect()]
             }
-            Exchange::Doubling => {
+            ExchangeKind::Doubling => {
                 (0..ranks.ilog2()).map(|round| doubling_round(ranks, round)).collect::<Vec<Vec<_>>>()
             }
         };
@@ -71,7 +71,7 @@ impl ScatterExchange {
             Round { hops, messages_on }
         };
         let rounds = rounds.into_iter().map(&mut round).collect();
-        let beyond = if kind == Exchange::Ring { ranks..ranks } else { 1 << ranks.ilog2()..ranks };
+        let beyond = if kind == ExchangeKind::Ring { ranks..ranks } else { 1 << ranks.ilog2()..ranks };
         let feeding = round(beyond.clone().map(|position| (position - beyond.start + 1, position)).collect());
         ScatterExchange { kind, rank_at, rounds, feeding }
     }
@@ -79,11 +79,11 @@ impl ScatterExchange {
     /// The number of blocks that the data is cut into.
     fn blocks(&self) -> u64 {
         let ranks = self.rank_at.len() as u64;
-        if self.kind == Exchange::Ring { ranks } else { 1 << ranks.ilog2() }
+        if self.kind == ExchangeKind::Ring { ranks } else { 1 << ranks.ilog2() }
     }
 
     /// The times of a broadcast of `bytes` in messages of at most `segment` bytes.
-    pub fn cost(&self, network: &Network, sends: Sends, bytes: u64, segment: Option<u64>) -> Halves {
+    pub fn cost(&self, network: &CostedNetwork, sends: Sends, bytes: u64, segment: Option<u64>) -> Halves {
         let block = bytes.div_ceil(self.blocks());
         let scatter_ns = self.scatter_ns(network, sends, block);
         let mut exchange_ns = 0.0;
@@ -95,11 +95,11 @@ impl ScatterExchange {
             let further_ns = |bytes: u64| (bytes as f64 / segment as f64 - 1.0).max(0.0) * interval_ns;
             exchange_ns += match self.kind {
                 // The root's block goes over all hops, and each hop carries as many blocks as there are hops.
-                Exchange::Ring => {
+                ExchangeKind::Ring => {
                     let hops = round.hops.len() as u64;
                     (hops as f64 * hop_ns + further_ns(block)).max(hop_ns + further_ns(hops * block))
                 }
-                Exchange::Doubling => hop_ns + further_ns(bytes),
+                ExchangeKind::Doubling => hop_ns + further_ns(bytes),
             };
             slowest = if hop_ns > slowest.0 { (hop_ns, bottleneck) } else { slowest };
         }
@@ -111,7 +111,7 @@ impl ScatterExchange {
     /// The time in nanoseconds until the scatter's last blocks have come. A scatter in segments
     /// takes no less: the segments of all children and of the exchange take turns, so that the last
     /// ones come late to all.
-    fn scatter_ns(&self, network: &Network, sends: Sends, block: u64) -> f64 {
+    fn scatter_ns(&self, network: &CostedNetwork, sends: Sends, block: u64) -> f64 {
         let positions = self.blocks() as u32;
         // Few different numbers of blocks occur.
         let mut known = HashMap::new();
@@ -161,7 +161,7 @@ fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
 impl Round {
     /// The time of a hop of a segment, the time between two segments that follow each other, both
     /// in nanoseconds, and the slowest rank or link.
-    fn hop(&self, network: &Network, segment: u64) -> (f64, f64, Bottleneck) {
+    fn hop(&self, network: &CostedNetwork, segment: u64) -> (f64, f64, Bottleneck) {
         let times = network.times(segment);
         let mut hop: (f64, f64, Bottleneck) = (0.0, 0.0, Bottleneck::Rank(Rank(0)));
         for &(from, to) in &self.hops {

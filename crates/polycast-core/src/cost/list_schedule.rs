@@ -20,7 +20,7 @@ use port::{Port, Portion, Sending};
 
 use super::network::{MessageTimes, wire_bytes};
 use super::transfers::FIRST_TURN;
-use super::{LinkIndex, Network, Sends};
+use super::{CostedNetwork, LinkIndex, Sends};
 use crate::executor::{Executor, Limits, StepId};
 use crate::schedule::{Action, Fabric, Kind, Lane, LaneIndex, Schedule, partners};
 use crate::units::{Nanos, Rank};
@@ -50,7 +50,7 @@ impl Default for Work {
 /// # Panics
 /// If there are other ranks than those of the network.
 pub fn list_schedule<S: Schedule>(
-    network: &mut Network,
+    network: &mut CostedNetwork,
     sends: Sends,
     work: Work,
     schedules: Vec<S>,
@@ -61,14 +61,14 @@ pub fn list_schedule<S: Schedule>(
         return None;
     }
     let ways = ways(network, &schedules);
-    let mut links = vec![Link::default(); network.links()];
+    let mut links = vec![LinkState::default(); network.links()];
     for (rank, ways) in (0..).map(Rank).zip(&ways) {
         for &link in ways.iter().flatten().flat_map(|way| &way.path) {
             let link = &mut links[link as usize];
             link.is_shared |= *link.sender.get_or_insert(rank) != rank;
         }
     }
-    let ranks = schedules.into_iter().map(State::new).collect();
+    let ranks = schedules.into_iter().map(RankState::new).collect();
     let (agenda, times) = (BTreeMap::new(), HashMap::new());
     let mut run = Run { network, sends, work, ways, ranks, links, agenda, entered: 0, times };
     (0..run.ranks.len()).for_each(|rank| run.start_steps(rank, 0.0));
@@ -78,8 +78,8 @@ pub fn list_schedule<S: Schedule>(
 }
 
 /// The way from a lane that sends or publishes to the ranks that read it.
-struct Way {
-    by: By,
+struct LaneWay {
+    by: CarriedBy,
     /// The ranks that read the data, each with its own lane.
     readers: Vec<(Rank, LaneIndex)>,
     path: Vec<LinkIndex>,
@@ -88,7 +88,7 @@ struct Way {
 }
 
 #[derive(Clone, Copy)]
-enum By {
+enum CarriedBy {
     /// Messages over links of this class, an index into
     /// [`LinkClass::ALL`](crate::model::LinkClass::ALL).
     Messages(usize),
@@ -102,13 +102,13 @@ enum By {
 const EVERYBODY: Rank = Rank(u32::MAX);
 
 #[derive(Clone, Default)]
-struct Link {
+struct LinkState {
     sender: Option<Rank>,
     is_shared: bool,
     free_ns: f64,
 }
 
-struct State<S> {
+struct RankState<S> {
     executor: Executor<S>,
     port: Port,
     posted: BTreeSet<StepId>,
@@ -146,13 +146,13 @@ enum Event {
 }
 
 struct Run<'a, S> {
-    network: &'a Network,
+    network: &'a CostedNetwork,
     sends: Sends,
     work: Work,
     /// The way of each lane, by rank and lane; `None` for lanes that neither send nor publish.
-    ways: Vec<Vec<Option<Way>>>,
-    ranks: Vec<State<S>>,
-    links: Vec<Link>,
+    ways: Vec<Vec<Option<LaneWay>>>,
+    ranks: Vec<RankState<S>>,
+    links: Vec<LinkState>,
     /// The events to come, by time in whole nanoseconds; at equal times by rank and in the order of
     /// their entry.
     agenda: BTreeMap<(u64, usize, u64), Event>,
@@ -161,9 +161,9 @@ struct Run<'a, S> {
     times: HashMap<u64, [MessageTimes; 3]>,
 }
 
-impl<S: Schedule> State<S> {
-    fn new(schedule: S) -> State<S> {
-        State {
+impl<S: Schedule> RankState<S> {
+    fn new(schedule: S) -> RankState<S> {
+        RankState {
             executor: Executor::new(schedule, Limits::default()),
             port: Port::default(),
             posted: BTreeSet::new(),
@@ -176,7 +176,7 @@ impl<S: Schedule> State<S> {
     }
 }
 
-fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<Way>>> {
+fn ways<S: Schedule>(network: &mut CostedNetwork, schedules: &[S]) -> Vec<Vec<Option<LaneWay>>> {
     let partners = partners(schedules).unwrap_or_default();
     let mut way_of = |rank: Rank, (index, lane): (LaneIndex, &Lane)| {
         let fabric = match lane.kind {
@@ -192,13 +192,13 @@ fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<W
             path.dedup();
         }
         let by = match fabric {
-            None => By::Messages(network.class(rank, readers.first()?.0) as usize),
-            Some(Fabric::Shared | Fabric::Cell) => By::Memory,
+            None => CarriedBy::Messages(network.class(rank, readers.first()?.0) as usize),
+            Some(Fabric::Shared | Fabric::Cell) => CarriedBy::Memory,
             Some(Fabric::Multicast) => {
-                By::Multicast(path.iter().map(|link| network.data_ns(*link, 1)).fold(0.0, f64::max))
+                CarriedBy::Multicast(path.iter().map(|link| network.data_ns(*link, 1)).fold(0.0, f64::max))
             }
         };
-        Some(Way { by, readers, path, is_alone: lane.steps == 1 })
+        Some(LaneWay { by, readers, path, is_alone: lane.steps == 1 })
     };
     let of_rank = |(rank, schedule): (Rank, &S)| {
         schedule.lanes().iter().enumerate().map(|lane| way_of(rank, lane)).collect()
@@ -258,14 +258,14 @@ impl<S: Schedule> Run<'_, S> {
         *self.times.entry(bytes).or_insert_with(|| self.network.times(bytes))
     }
 
-    fn times(&mut self, by: By, bytes: u64) -> MessageTimes {
+    fn times(&mut self, by: CarriedBy, bytes: u64) -> MessageTimes {
         match by {
-            By::Messages(class) => self.message_times(bytes)[class],
-            By::Multicast(ns_per_byte) => MessageTimes {
+            CarriedBy::Messages(class) => self.message_times(bytes)[class],
+            CarriedBy::Multicast(ns_per_byte) => MessageTimes {
                 latency_ns: self.network.slowest_hop_ns(0),
                 gap_ns: ns_per_byte * wire_bytes(bytes) as f64,
             },
-            By::Memory => MessageTimes { latency_ns: 0.0, gap_ns: 0.0 },
+            CarriedBy::Memory => MessageTimes { latency_ns: 0.0, gap_ns: 0.0 },
         }
     }
 
@@ -278,19 +278,19 @@ impl<S: Schedule> Run<'_, S> {
                     let Some(way) = &self.ways[rank][id.lane] else { continue };
                     let (by, readers) = (way.by, way.readers.clone());
                     let to = match (by, &readers[..]) {
-                        (By::Memory, _) => {
+                        (CarriedBy::Memory, _) => {
                             let at = self.occupy_processor(rank, id, copy_ns, now);
                             for (reader, lane) in readers {
                                 self.enter(at, reader.index(), Event::Shows(lane, bytes));
                             }
                             continue;
                         }
-                        (By::Messages(_), [(to, _)]) => *to,
+                        (CarriedBy::Messages(_), [(to, _)]) => *to,
                         _ => EVERYBODY,
                     };
                     let whole_ns = self.times(by, bytes).gap_ns;
                     let turn_ns = match (self.sends, by) {
-                        (Sends::Overlapping, By::Messages(_)) => {
+                        (Sends::Overlapping, CarriedBy::Messages(_)) => {
                             self.times(by, bytes.min(FIRST_TURN)).gap_ns.min(whole_ns)
                         }
                         _ => whole_ns,
@@ -365,7 +365,7 @@ impl<S: Schedule> Run<'_, S> {
             for (wait_ns, to, lane) in self.occupy(rank, &portion, gap_ns) {
                 let Some(turn_ns) = portion.ends_after_ns else { continue };
                 let event = match by {
-                    By::Messages(_) => Event::Arrives(StepId { lane, index: portion.id.index }),
+                    CarriedBy::Messages(_) => Event::Arrives(StepId { lane, index: portion.id.index }),
                     _ => Event::Shows(lane, portion.bytes),
                 };
                 self.enter((now + turn_ns + latency_ns + wait_ns).max(now), to.index(), event);

@@ -29,6 +29,6 @@ pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
 pub use best::{Comparison, Predicted, borders, compare, intervals};
 pub use list_schedule::{MAX_STEPS, Work, list_schedule};
 pub use multicast::{Loss, multicast_ns};
-pub use network::{LinkIndex, Network, wire_bytes};
+pub use network::{CostedNetwork, LinkIndex, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};
-pub use transfers::{Sends, Stream, Transfers};
+pub use transfers::{Sends, StreamKind, Transfers};

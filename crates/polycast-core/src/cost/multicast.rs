@@ -1,4 +1,4 @@
-use super::{Network, wire_bytes};
+use super::{CostedNetwork, wire_bytes};
 use crate::units::Rank;
 use polycast_protocol::{Form, Multicast, RootSync};
 
@@ -103,7 +103,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 ///   sync   random: one more hop, from a receiver to the root; a delay: itself
 /// ```
 pub fn multicast_ns(
-    network: &mut Network,
+    network: &mut CostedNetwork,
     root: Rank,
     multicast: Multicast,
     bytes: u64,

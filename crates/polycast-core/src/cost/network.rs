@@ -15,11 +15,11 @@ pub fn wire_bytes(bytes: u64) -> u64 {
     bytes + PACKET_HEADERS * bytes.div_ceil(PACKET_DATA).max(1)
 }
 
-/// A direction of a link, numbered in the order in which a `Network` met them.
+/// A direction of a link, numbered in the order in which a `CostedNetwork` met them.
 pub type LinkIndex = u32;
 
 /// The ranks of a communicator where they are, with what messages between them cost.
-pub struct Network {
+pub struct CostedNetwork {
     host_of: Vec<usize>,
     nodes: u32,
     switch_of_host: Vec<usize>,
@@ -56,12 +56,12 @@ pub(super) struct MessageTimes {
     pub gap_ns: f64,
 }
 
-impl Network {
+impl CostedNetwork {
     /// Puts measured parameters on a placement. Where the topology says no rate for a link, the link is as fast as the
     /// messages over it were measured to be.
-    pub fn new(placed: &Placed, parameters: &Parameters) -> Network {
+    pub fn new(placed: &Placed, parameters: &Parameters) -> CostedNetwork {
         let topology = &placed.topology;
-        Network {
+        CostedNetwork {
             nodes: hosts_with_ranks(placed).len() as u32,
             host_of: placed.host_of.clone(),
             switch_of_host: topology.hosts.iter().map(|host| host.switch).collect(),
@@ -79,8 +79,8 @@ impl Network {
     }
 
     /// The network without limits on links: ports alone take time, as in `polycast-sim`.
-    pub fn without_links(self) -> Network {
-        Network { has_links: false, ..self }
+    pub fn without_links(self) -> CostedNetwork {
+        CostedNetwork { has_links: false, ..self }
     }
 
     /// The number of ranks.

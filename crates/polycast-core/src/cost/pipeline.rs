@@ -6,21 +6,22 @@ use crate::units::Rank;
 pub enum Bottleneck {
     /// A rank that sends each segment to all of its children, or takes each segment in.
     Rank(Rank),
-    /// A directed link that several messages of the tree use; see `Network::link_name`.
+    /// A directed link that several messages of the tree use; see `CostedNetwork::link_name`.
     Link(LinkIndex),
 }
 
 /// A segment's way to one rank: the first is there after `fill`, and further ones come an `interval` apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Way {
+pub(super) struct SegmentWay {
     pub fill_ns: f64,
     pub interval_ns: f64,
     pub bottleneck: Bottleneck,
 }
 
-impl Way {
+impl SegmentWay {
     /// The way to a rank that has the data.
-    pub const NOWHERE: Way = Way { fill_ns: 0.0, interval_ns: 0.0, bottleneck: Bottleneck::Rank(Rank(0)) };
+    pub const NOWHERE: SegmentWay =
+        SegmentWay { fill_ns: 0.0, interval_ns: 0.0, bottleneck: Bottleneck::Rank(Rank(0)) };
 
     /// The time in nanoseconds until `segments` have come; they may be a fraction more than a whole
     /// number.
@@ -28,7 +29,7 @@ impl Way {
         self.fill_ns + (segments - 1.0).max(0.0) * self.interval_ns
     }
 
-    fn is_never_later_than(&self, other: &Way) -> bool {
+    fn is_never_later_than(&self, other: &SegmentWay) -> bool {
         self.fill_ns <= other.fill_ns && self.interval_ns <= other.interval_ns
     }
 }
@@ -48,11 +49,11 @@ impl Way {
 pub struct Pipeline {
     /// The ways to ranks that are the last for some number of segments: no way is never later than
     /// another. Empty if there is nobody to send to.
-    ways: Vec<Way>,
+    ways: Vec<SegmentWay>,
 }
 
 impl Pipeline {
-    pub(super) fn add(&mut self, way: Way) {
+    pub(super) fn add(&mut self, way: SegmentWay) {
         if self.ways.iter().any(|kept| way.is_never_later_than(kept)) {
             return;
         }
@@ -62,9 +63,9 @@ impl Pipeline {
 
     /// The time in nanoseconds until `segments` (1 or more) have reached all ranks, and the way to
     /// the rank that is last.
-    pub(super) fn after(&self, segments: f64) -> (f64, Way) {
+    pub(super) fn after(&self, segments: f64) -> (f64, SegmentWay) {
         let times = self.ways.iter().map(|way| (way.after(segments), *way));
-        times.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Way::NOWHERE))
+        times.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, SegmentWay::NOWHERE))
     }
 }
 
@@ -81,7 +82,7 @@ mod tests {
             segments in 1.0..50f64,
         ) {
             let mut pipeline = Pipeline::default();
-            let ways: Vec<Way> = ways.into_iter().map(|(fill, interval)| Way {
+            let ways: Vec<SegmentWay> = ways.into_iter().map(|(fill, interval)| SegmentWay {
                 fill_ns: fill.into(),
                 interval_ns: interval.into(),
                 bottleneck: Bottleneck::Link(0),

@@ -3,8 +3,8 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::network::MessageTimes;
-use super::pipeline::Way;
-use super::{Bottleneck, LinkIndex, Network, Pipeline};
+use super::pipeline::SegmentWay;
+use super::{Bottleneck, CostedNetwork, LinkIndex, Pipeline};
 use crate::units::Rank;
 
 /// The ways in which a rank's sends to several children share its port.
@@ -25,7 +25,7 @@ pub(super) const FIRST_TURN: u64 = 14_480;
 
 /// The kinds of streams, by whether further segments follow the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
+pub enum StreamKind {
     /// A message alone, over links that are idle.
     Single,
     /// A stream of segments, one after the other.
@@ -37,7 +37,7 @@ pub enum Stream {
 /// Nodes are numbered from the root downwards, siblings next to each other in the order in which they are sent to. A rank
 /// may be several nodes, if several messages bring it different parts of the data.
 pub struct Transfers {
-    nodes: Vec<Node>,
+    nodes: Vec<Receiver>,
     /// The links of the nodes' messages, one after the other.
     paths: Vec<LinkIndex>,
     uses: Vec<LinkUse>,
@@ -58,7 +58,7 @@ struct LinkUse {
 /// A node and the message that brings the data to it; the root has no message, and its fields of
 /// one mean nothing.
 #[derive(Clone, Debug)]
-struct Node {
+struct Receiver {
     rank: Rank,
     parent: u32,
     class: usize,
@@ -70,7 +70,7 @@ struct Node {
 impl Transfers {
     /// The messages of a tree given by the children of each rank.
     pub fn new(
-        network: &mut Network,
+        network: &mut CostedNetwork,
         root: Rank,
         sends: Sends,
         children: impl Fn(Rank) -> Vec<Rank>,
@@ -82,13 +82,13 @@ impl Transfers {
 
     /// The messages of a tree in which the children of a node depend on more than its rank.
     pub(super) fn of_nodes<K: Copy>(
-        network: &mut Network,
+        network: &mut CostedNetwork,
         root: (Rank, K),
         sends: Sends,
         children: impl Fn((Rank, K)) -> Vec<(Rank, K)>,
     ) -> Transfers {
         let mut kinds = vec![root.1];
-        let mut nodes = vec![Node { rank: root.0, parent: 0, class: 0, path: 0..0, children: 0..0 }];
+        let mut nodes = vec![Receiver { rank: root.0, parent: 0, class: 0, path: 0..0, children: 0..0 }];
         let mut paths = Vec::new();
         let mut next = 0;
         while next < nodes.len() {
@@ -99,7 +99,7 @@ impl Transfers {
                 paths.extend(network.path(from, to));
                 let class = network.class(from, to) as usize;
                 let path = start..paths.len() as u32;
-                nodes.push(Node { rank: to, parent: next as u32, class, path, children: 0..0 });
+                nodes.push(Receiver { rank: to, parent: next as u32, class, path, children: 0..0 });
                 kinds.push(kind);
             }
             nodes[next].children = first..nodes.len() as u32;
@@ -115,16 +115,16 @@ impl Transfers {
     }
 
     /// The times of a stream of segments of `bytes` down the tree.
-    pub fn pipeline(&self, network: &Network, bytes: u64, stream: Stream) -> Pipeline {
+    pub fn pipeline(&self, network: &CostedNetwork, bytes: u64, stream: StreamKind) -> Pipeline {
         let times = network.times(bytes);
         let fill = self.first_segment(network, bytes, stream);
         let mut pipeline = Pipeline::default();
-        let mut ways = vec![Way::NOWHERE; self.nodes.len()];
+        let mut ways = vec![SegmentWay::NOWHERE; self.nodes.len()];
         let busy = self.busy_ranks(&times);
         let loads = self.loads(network, bytes);
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
             let sender = self.nodes[node.parent as usize].rank;
-            let mut way = Way { fill_ns: fill[index], ..ways[node.parent as usize] };
+            let mut way = SegmentWay { fill_ns: fill[index], ..ways[node.parent as usize] };
             let mut slow_down = |interval_ns, bottleneck| {
                 if interval_ns > way.interval_ns {
                     (way.interval_ns, way.bottleneck) = (interval_ns, bottleneck);
@@ -142,7 +142,7 @@ impl Transfers {
     }
 
     /// The time that the tree's messages of one segment occupy each link, in nanoseconds, by link.
-    fn loads(&self, network: &Network, bytes: u64) -> Vec<f64> {
+    fn loads(&self, network: &CostedNetwork, bytes: u64) -> Vec<f64> {
         let of = |(link, on): (LinkIndex, &LinkUse)| {
             let each =
                 if on.is_shared { network.occupancy_ns(link, bytes) } else { network.data_ns(link, bytes) };
@@ -152,11 +152,11 @@ impl Transfers {
     }
 
     /// The links of a message that other ranks use too.
-    fn shared_path(&self, node: &Node) -> impl Iterator<Item = usize> {
+    fn shared_path(&self, node: &Receiver) -> impl Iterator<Item = usize> {
         self.path(node).iter().map(|link| *link as usize).filter(|link| self.uses[*link].is_shared)
     }
 
-    fn path(&self, node: &Node) -> &[LinkIndex] {
+    fn path(&self, node: &Receiver) -> &[LinkIndex] {
         &self.paths[node.path.start as usize..node.path.end as usize]
     }
 
@@ -172,7 +172,7 @@ impl Transfers {
 
     /// The time from when a node's parent has a segment to when the node has it, if the network is
     /// free; in nanoseconds, by node.
-    fn hops(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
+    fn hops(&self, network: &CostedNetwork, bytes: u64, stream: StreamKind) -> Vec<f64> {
         let times = network.times(bytes);
         let first_turn = network.times(bytes.min(FIRST_TURN)).map(|times| times.gap_ns);
         let mut hops = vec![0.0; self.nodes.len()];
@@ -199,7 +199,7 @@ impl Transfers {
                 // A negative latency was measured over links that let a packet pass at once after a pause. In a stream there
                 // are no pauses.
                 let measured = times[child.class].latency_ns;
-                let latency = if stream == Stream::Single { measured } else { measured.max(0.0) };
+                let latency = if stream == StreamKind::Single { measured } else { measured.max(0.0) };
                 hops[index] = own + shared + latency;
                 before[child.class] += 1;
             }
@@ -208,7 +208,7 @@ impl Transfers {
     }
 
     /// The time until a node has the first segment, in nanoseconds, by node.
-    fn first_segment(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
+    fn first_segment(&self, network: &CostedNetwork, bytes: u64, stream: StreamKind) -> Vec<f64> {
         let hops = self.hops(network, bytes, stream);
         if self.is_contended() {
             return self.first_segment_with_queues(network, bytes, &hops);
@@ -223,7 +223,7 @@ impl Transfers {
     /// The time until a node has the first segment where links are shared, in nanoseconds, by node.
     /// Links serve messages in the order in which they begin, one after the other; a message waits
     /// for the link of its way that is busy for longest.
-    fn first_segment_with_queues(&self, network: &Network, bytes: u64, hops: &[f64]) -> Vec<f64> {
+    fn first_segment_with_queues(&self, network: &CostedNetwork, bytes: u64, hops: &[f64]) -> Vec<f64> {
         let times = network.times(bytes);
         let occupancy: Vec<f64> =
             (0..network.links() as u32).map(|link| network.occupancy_ns(link, bytes)).collect();
@@ -251,7 +251,7 @@ impl Transfers {
     }
 }
 
-fn uses(nodes: &[Node], paths: &[LinkIndex], links: usize) -> Vec<LinkUse> {
+fn uses(nodes: &[Receiver], paths: &[LinkIndex], links: usize) -> Vec<LinkUse> {
     let mut uses = vec![LinkUse::default(); links];
     for node in &nodes[1..] {
         let sender = nodes[node.parent as usize].rank;

@@ -26,11 +26,11 @@ use crate::schedule::{
     Action, Buffer, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Slice, Stream,
 };
 use crate::units::Rank;
-use shared::{Sharing, Went};
+use shared::{SharedLane, Went};
 
 /// The place of a message in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum MessagePart {
     /// The announcement.
     First,
     /// Data of this step: of a lane's first, what did not travel with the announcement.
@@ -45,7 +45,7 @@ pub struct MessageId {
     /// The lane.
     pub lane: LaneIndex,
     /// The place of the message in its lane.
-    pub part: Part,
+    pub part: MessagePart,
 }
 
 /// The content of a message.
@@ -136,7 +136,7 @@ const NOTHING: Slice = Slice { buffer: Buffer::Output, bytes: 0..0 };
 enum Lanes {
     /// A lane of local work, which has no other end.
     Local,
-    /// A lane in shared memory; [`Sharing`] knows more.
+    /// A lane in shared memory; [`SharedLane`] knows more.
     Shared,
     /// A lane of sends.
     Sending { is_announced: bool },
@@ -161,7 +161,7 @@ pub struct Conversation {
     further: Vec<Lane>,
     lanes: Vec<Lanes>,
     /// The lanes in shared memory that are not over.
-    sharing: Vec<Sharing>,
+    sharing: Vec<SharedLane>,
     outstanding: usize,
     is_spoiled: bool,
 }
@@ -216,7 +216,7 @@ impl Conversation {
             if let Lanes::Shared = self.lanes[lane] {
                 let Lane { kind, steps, .. } = self.lane(lane);
                 let first = if *steps > 0 { self.executor.schedule.step(lane, 0).action.length() } else { 0 };
-                let sharing = Sharing::begin(lane, (kind, *steps, first), self.total, transport)?;
+                let sharing = SharedLane::begin(lane, (kind, *steps, first), self.total, transport)?;
                 self.sharing.push(sharing);
                 continue;
             }
@@ -262,16 +262,16 @@ impl Conversation {
         let lane = done.id.lane;
         let is_receive = self.lane(lane).is_receive();
         match done.id.part {
-            Part::First if is_receive => return self.hear(lane, done, call, transport),
-            Part::First if !self.is_packed(lane) => {}
-            Part::First => self.executor.complete(StepId { lane, index: 0 }),
-            Part::Step(index) => {
+            MessagePart::First if is_receive => return self.hear(lane, done, call, transport),
+            MessagePart::First if !self.is_packed(lane) => {}
+            MessagePart::First => self.executor.complete(StepId { lane, index: 0 }),
+            MessagePart::Step(index) => {
                 let length = self.executor.schedule.step(lane, index).action.length();
                 let in_front = if index == 0 { self.most_first } else { 0 };
                 self.is_spoiled |= is_receive && done.received_bytes != length - in_front;
                 self.executor.complete(StepId { lane, index });
             }
-            Part::Scrap => return self.drain(lane, transport),
+            MessagePart::Scrap => return self.drain(lane, transport),
         }
         Ok(())
     }
@@ -309,13 +309,13 @@ impl Conversation {
         data: Slice,
         transport: &mut T,
     ) -> Result<(), T::Error> {
-        self.send_or_receive(lane, Part::First, Content::First { total: self.total, data }, transport)
+        self.send_or_receive(lane, MessagePart::First, Content::First { total: self.total, data }, transport)
     }
 
     fn send_or_receive<T: Transport>(
         &mut self,
         lane: LaneIndex,
-        part: Part,
+        part: MessagePart,
         content: Content,
         transport: &mut T,
     ) -> Result<(), T::Error> {
@@ -355,7 +355,7 @@ impl Conversation {
                         return Ok(());
                     }
                 }
-                self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
+                self.send_or_receive(lane, MessagePart::Step(index), Content::Data(data), transport)
             }
             Lanes::Unheard { waiting } => {
                 *waiting += 1;
@@ -373,7 +373,7 @@ impl Conversation {
                         return Ok(());
                     }
                 }
-                self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
+                self.send_or_receive(lane, MessagePart::Step(index), Content::Data(data), transport)
             }
             // What comes on this lane is not what this step is about.
             Lanes::Draining { .. } | Lanes::Closed => {
@@ -430,7 +430,7 @@ impl Conversation {
         }
         let bytes = schedule.step(*theirs, *next).action.length();
         *next += 1;
-        self.send_or_receive(lane, Part::Scrap, Content::Scrap(bytes), transport)
+        self.send_or_receive(lane, MessagePart::Scrap, Content::Scrap(bytes), transport)
     }
 }
 

@@ -17,7 +17,8 @@
 mod conversation;
 
 pub use conversation::{
-    Call, Completed, Content, Conversation, Message, MessageId, Outcome, Part, Share, Shared, Transport,
+    Call, Completed, Content, Conversation, Message, MessageId, MessagePart, Outcome, Share, Shared,
+    Transport,
 };
 
 use std::cmp::Reverse;
@@ -92,7 +93,7 @@ enum Urgency {
 /// The place of a startable lane in the order in which lanes go: the smallest goes first, by the
 /// fields from top to bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct LaneTurn {
     urgency: Urgency,
     phase: u8,
     index: u64,
@@ -105,9 +106,9 @@ pub struct Executor<S> {
     limits: Limits,
     lanes: Vec<LaneState>,
     /// The startable lanes but for those in `limited`.
-    startable: BinaryHeap<Reverse<Turn>>,
+    startable: BinaryHeap<Reverse<LaneTurn>>,
     /// The startable lanes whose sends are limited in number.
-    limited: BinaryHeap<Reverse<Turn>>,
+    limited: BinaryHeap<Reverse<LaneTurn>>,
     sends_outstanding: u32,
     unfinished_lanes: usize,
 }
@@ -158,7 +159,7 @@ impl<S: Schedule> Executor<S> {
         // Reversed: the greatest goes first.
         let is_limited = limited > self.startable.peek();
         let turns = if is_limited { &mut self.limited } else { &mut self.startable };
-        let Reverse(Turn { index, lane, .. }) = turns.pop()?;
+        let Reverse(LaneTurn { index, lane, .. }) = turns.pop()?;
         self.sends_outstanding += u32::from(is_limited);
         self.lanes[lane].started += 1;
         let action = self.lanes[lane].next.take()?;
@@ -219,7 +220,7 @@ impl<S: Schedule> Executor<S> {
             None => {
                 self.lanes[lane].next = Some(step.action);
                 let turns = if is_limited { &mut self.limited } else { &mut self.startable };
-                turns.push(Reverse(Turn { urgency, phase, index, lane }));
+                turns.push(Reverse(LaneTurn { urgency, phase, index, lane }));
             }
             Some(blocker) => {
                 self.lanes[lane].next_waiting = self.lanes[blocker].first_waiting.replace(lane);

@@ -81,9 +81,9 @@ struct WrittenSharing {
 
 /// A file's name, for errors.
 #[derive(Clone, Copy)]
-struct Source<'a>(&'a str);
+struct FileName<'a>(&'a str);
 
-impl Source<'_> {
+impl FileName<'_> {
     fn error(self, place: impl Into<String>, problem: impl Into<String>) -> ParametersError {
         ParametersError { file: self.0.to_owned(), place: place.into(), problem: problem.into() }
     }
@@ -137,7 +137,7 @@ fn read<'de, S: Deserialize<'de> + Default>(
     text: &'de str,
     file: &str,
 ) -> Result<(Parameters, S), ParametersError> {
-    let source = Source(file);
+    let source = FileName(file);
     if text.len() > MAX_TEXT_BYTES {
         let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
         return Err(source.error("the whole file", problem));
@@ -172,7 +172,7 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
 
 pub(super) fn parse_all(text: &str, file: &str) -> Result<Parameters, ParametersError> {
     let (parameters, sharing) = read::<Vec<WrittenSharing>>(text, file)?;
-    let sharing = sharing.into_iter().enumerate().map(|one| Source(file).sharing(one));
+    let sharing = sharing.into_iter().enumerate().map(|one| FileName(file).sharing(one));
     parameters
         .with_sharing(sharing.collect::<Result<_, _>>()?)
         .map_err(|error| ParametersError { file: file.to_owned(), ..error })

@@ -48,7 +48,7 @@ struct Interface {
     #[serde(default)]
     chassis: Vec<Chassis>,
     #[serde(default)]
-    port: Vec<Port>,
+    port: Vec<LldpPort>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ struct Capability {
 }
 
 #[derive(Deserialize)]
-struct Port {
+struct LldpPort {
     #[serde(rename = "auto-negotiation", default)]
     negotiation: Vec<Negotiation>,
 }

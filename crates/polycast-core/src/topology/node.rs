@@ -11,11 +11,11 @@ const MAX_DEPTH: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) line: usize,
-    pub(super) content: Content,
+    pub(super) content: NodeContent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum NodeContent {
     Scalar(String),
     Sequence(Vec<Node>),
     /// Keys and values in the order of the file; keys may come several times.
@@ -32,11 +32,11 @@ struct Begun {
 impl Begun {
     fn end(self) -> Node {
         let content = match self.is_mapping {
-            false => Content::Sequence(self.children),
+            false => NodeContent::Sequence(self.children),
             true => {
                 let mut children = self.children.into_iter();
                 let pairs = std::iter::from_fn(|| Some((children.next()?, children.next()?)));
-                Content::Mapping(pairs.collect())
+                NodeContent::Mapping(pairs.collect())
             }
         };
         Node { line: self.line, content }
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Node, (usize, String)> {
                 Some(ended) => ended.end(),
                 None => continue,
             },
-            Event::Scalar(text, ..) => Node { line, content: Content::Scalar(text.into_owned()) },
+            Event::Scalar(text, ..) => Node { line, content: NodeContent::Scalar(text.into_owned()) },
             Event::Alias(_) => return Err((line, "expected the value itself, found an alias".to_owned())),
             Event::DocumentStart(_) if document.is_some() => {
                 return Err((line, "expected one document, found another one".to_owned()));
@@ -93,7 +93,7 @@ impl Node {
         what: &str,
         known: [&str; N],
     ) -> Option<[Option<&Node>; N]> {
-        let Content::Mapping(pairs) = &self.content else {
+        let NodeContent::Mapping(pairs) = &self.content else {
             draft.mistake(
                 self.line,
                 format!("expected {what} with {}, found {}", known.join(", "), self.kind()),
@@ -102,8 +102,9 @@ impl Node {
         };
         let mut fields = [None; N];
         for (key, value) in pairs {
-            let place =
-                known.iter().position(|known| matches!(&key.content, Content::Scalar(key) if key == known));
+            let place = known
+                .iter()
+                .position(|known| matches!(&key.content, NodeContent::Scalar(key) if key == known));
             match place {
                 Some(place) if fields[place].replace(value).is_none() => {}
                 Some(place) => draft.mistake(key.line, format!("{what} has {} twice", known[place])),
@@ -118,13 +119,13 @@ impl Node {
     }
 
     pub(super) fn has_key(&self, wanted: &str) -> bool {
-        let Content::Mapping(pairs) = &self.content else { return false };
+        let NodeContent::Mapping(pairs) = &self.content else { return false };
         pairs.iter().any(|(key, _)| key.as_text() == Some(wanted))
     }
 
     pub(super) fn items(&self, draft: &mut Draft, what: &str) -> &[Node] {
         match &self.content {
-            Content::Sequence(items) => items,
+            NodeContent::Sequence(items) => items,
             _ => {
                 draft.mistake(self.line, format!("expected a list of {what}, found {}", self.kind()));
                 &[]
@@ -150,16 +151,16 @@ impl Node {
 
     fn as_text(&self) -> Option<&str> {
         match &self.content {
-            Content::Scalar(text) => Some(text),
+            NodeContent::Scalar(text) => Some(text),
             _ => None,
         }
     }
 
     fn kind(&self) -> &'static str {
         match self.content {
-            Content::Scalar(_) => "a single value",
-            Content::Sequence(_) => "a list",
-            Content::Mapping(_) => "keys with values",
+            NodeContent::Scalar(_) => "a single value",
+            NodeContent::Sequence(_) => "a list",
+            NodeContent::Mapping(_) => "keys with values",
         }
     }
 }
@@ -171,10 +172,10 @@ mod tests {
     #[test]
     fn lines_of_values() {
         let node = read("# comment\n- a: b\n  c: [d,\n      e]\n").unwrap();
-        let Content::Sequence(items) = node.content else { panic!("a list") };
-        let Content::Mapping(pairs) = &items[0].content else { panic!("a mapping") };
+        let NodeContent::Sequence(items) = node.content else { panic!("a list") };
+        let NodeContent::Mapping(pairs) = &items[0].content else { panic!("a mapping") };
         assert_eq!(items[0].line, 2);
-        let Content::Sequence(list) = &pairs[1].1.content else { panic!("a list") };
+        let NodeContent::Sequence(list) = &pairs[1].1.content else { panic!("a list") };
         assert_eq!((pairs[1].0.line, list[1].line, list[1].as_text()), (3, 4, Some("e")));
     }
 

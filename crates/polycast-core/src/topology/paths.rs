@@ -10,16 +10,16 @@ use crate::units::Rank;
 #[derive(Clone, Debug)]
 pub struct Paths {
     /// Switches, then hosts.
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     first_host: u32,
     node_of: Vec<u32>,
-    /// The distinct links, indexed by `Node::link`: most hosts have equal ones.
+    /// The distinct links, indexed by `PathNode::link`: most hosts have equal ones.
     links: Vec<Link>,
 }
 
 /// A switch or a host. Kept small, because each rank of a job holds one of these for each host.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct PathNode {
     /// The switch above, an index into the nodes; [`NONE`] at the topmost.
     parent: u32,
     depth: u32,
@@ -50,9 +50,9 @@ impl Paths {
                 links.push(link);
                 links.len() as u32 - 1
             });
-            Node { parent: parent.map_or(NONE, |parent| parent as u32), depth: unknown, link }
+            PathNode { parent: parent.map_or(NONE, |parent| parent as u32), depth: unknown, link }
         };
-        let mut nodes: Vec<Node> = switches.chain(hosts).map(&mut node).collect();
+        let mut nodes: Vec<PathNode> = switches.chain(hosts).map(&mut node).collect();
         for node in 0..nodes.len() {
             let mut line = vec![node];
             while let Some(parent) =
@@ -124,7 +124,7 @@ impl Paths {
     }
 }
 
-impl Node {
+impl PathNode {
     fn above(self) -> Option<usize> {
         (self.parent != NONE).then_some(self.parent as usize)
     }

@@ -26,9 +26,9 @@ pub(super) fn read(text: &str, file: &str, reading: Reading) -> Result<Topology,
     for (line, entry) in lines(text) {
         is_empty = false;
         match read_line(line, &entry) {
-            Ok(Line::Switch(entry)) => switches.push(entry),
-            Ok(Line::Block(entry)) => blocks.push(entry),
-            Ok(Line::BlockSizes) => {}
+            Ok(ConfLine::Switch(entry)) => switches.push(entry),
+            Ok(ConfLine::Block(entry)) => blocks.push(entry),
+            Ok(ConfLine::BlockSizes) => {}
             Err(problem) => draft.mistake(line, problem),
         }
     }
@@ -71,13 +71,13 @@ fn lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-enum Line {
+enum ConfLine {
     Switch(SwitchEntry),
     Block(BlockEntry),
     BlockSizes,
 }
 
-fn read_line(line: usize, entry: &str) -> Result<Line, String> {
+fn read_line(line: usize, entry: &str) -> Result<ConfLine, String> {
     let (mut name, mut block, mut nodes, mut switches, mut speed, mut sizes) =
         (None, None, None, None, None, None);
     for word in entry.split_whitespace() {
@@ -109,13 +109,13 @@ fn read_line(line: usize, entry: &str) -> Result<Line, String> {
         (Some(name), None, None) => {
             let link_speed = speed.map(link_speed).transpose()?;
             let (nodes, switches) = (located(nodes), located(switches));
-            Ok(Line::Switch(SwitchEntry { line, name: name.to_owned(), nodes, switches, link_speed }))
+            Ok(ConfLine::Switch(SwitchEntry { line, name: name.to_owned(), nodes, switches, link_speed }))
         }
         (None, Some(block), None) if switches.is_none() && speed.is_none() => {
-            Ok(Line::Block(BlockEntry { line, name: block.to_owned(), nodes: located(nodes) }))
+            Ok(ConfLine::Block(BlockEntry { line, name: block.to_owned(), nodes: located(nodes) }))
         }
         (None, None, Some(_)) if nodes.is_none() && switches.is_none() && speed.is_none() => {
-            Ok(Line::BlockSizes)
+            Ok(ConfLine::BlockSizes)
         }
         (None, None, None) => Err("expected SwitchName=… in every line".to_owned()),
         _ => {

@@ -14,7 +14,7 @@
 //! It has no rates. Of several topologies the first with `cluster_default: true` is taken, else the first.
 
 use super::draft::Draft;
-use super::node::{self, Content, Node};
+use super::node::{self, Node, NodeContent};
 use super::slurm::{BlockEntry, Located, SwitchEntry};
 use super::{ProblemKind, Reading, Topology, TopologyError, Written, hostlist};
 
@@ -153,7 +153,7 @@ fn add_blocks(draft: &mut Draft, block: &Node) {
 fn names(draft: &mut Draft, node: Option<&Node>) -> Option<Located> {
     let node = node?;
     let text = match &node.content {
-        Content::Scalar(text) => text.clone(),
+        NodeContent::Scalar(text) => text.clone(),
         _ => {
             let items = node.items(draft, "names");
             let texts: Vec<&str> = items.iter().filter_map(|item| item.text(draft, "a name")).collect();

@@ -79,7 +79,7 @@ struct Heights<'a> {
 
 /// A child placed: its position, and the child before it among the places tried.
 #[derive(Clone, Copy)]
-struct Place {
+struct ChildPlace {
     start: u32,
     before: Option<usize>,
 }
@@ -128,10 +128,10 @@ impl Heights<'_> {
         i: u32,
         lower: &[u32],
         enough: impl Fn(u32) -> u32,
-        places: &mut Vec<Place>,
+        places: &mut Vec<ChildPlace>,
     ) -> Division {
         places.clear();
-        places.push(Place { start: i + 1, before: None });
+        places.push(ChildPlace { start: i + 1, before: None });
         let mut best = Division { reach: lower[i as usize + 1], last: 0 };
         let mut newest = vec![0];
         for children_left in (1..self.degrees[i as usize]).rev() {
@@ -139,12 +139,12 @@ impl Heights<'_> {
             let first_new = places.len();
             for before in newest {
                 let start = places[before].start;
-                let possible = Places::after(self.order, i, start, lower[start as usize]);
+                let possible = ChildPlaces::after(self.order, i, start, lower[start as usize]);
                 for k in possible.take(if is_last { usize::MAX } else { PLACES_TRIED }) {
                     if is_last && best.reach >= enough(k) {
                         break;
                     }
-                    places.push(Place { start: k, before: Some(before) });
+                    places.push(ChildPlace { start: k, before: Some(before) });
                     if lower[k as usize] > best.reach {
                         best = Division { reach: lower[k as usize], last: places.len() - 1 };
                     }
@@ -172,7 +172,7 @@ impl Heights<'_> {
     }
 
     /// The intervals of the children in the lowest tree over `i..=last`.
-    fn children(&self, i: u32, last: u32, places: &mut Vec<Place>) -> Vec<(u32, u32)> {
+    fn children(&self, i: u32, last: u32, places: &mut Vec<ChildPlace>) -> Vec<(u32, u32)> {
         let Some(height) = self.reach.iter().position(|reach| reach[i as usize] >= last).filter(|h| *h > 0)
         else {
             return Vec::new();
@@ -196,21 +196,21 @@ impl Heights<'_> {
 
 /// An iterator over the positions at which the next child of `from` may begin, the last first. The
 /// child before it begins at `start`, and its subtree reaches `reach`.
-struct Places<'a> {
+struct ChildPlaces<'a> {
     order: &'a Traversal,
     start: u32,
     next: u32,
 }
 
-impl Places<'_> {
-    fn after(order: &Traversal, from: u32, start: u32, reach: u32) -> Places<'_> {
+impl ChildPlaces<'_> {
+    fn after(order: &Traversal, from: u32, start: u32, reach: u32) -> ChildPlaces<'_> {
         let last = order.ranks().len() as u32 - 1;
         let next = reach.min(order.last_before_leaving(from, start)).saturating_add(1).min(last);
-        Places { order, start, next }
+        ChildPlaces { order, start, next }
     }
 }
 
-impl Iterator for Places<'_> {
+impl Iterator for ChildPlaces<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {

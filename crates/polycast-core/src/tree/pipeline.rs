@@ -44,7 +44,7 @@ impl Pipelined {
             let mut sends = Nanos(0);
             for &child in tree.children(rank) {
                 let path = paths.between(rank, child);
-                let way = Way::along(path.iter().map(|edge| paths.link(*edge)), segment_bytes);
+                let way = PathTimes::along(path.iter().map(|edge| paths.link(*edge)), segment_bytes);
                 arrival[child.index()] =
                     arrival[rank.index()] + sends + SEND_OVERHEAD + way.slowest + way.latency;
                 sends = sends + SEND_OVERHEAD + way.first;
@@ -66,7 +66,7 @@ impl Pipelined {
 }
 
 /// The times of a message along its path.
-struct Way {
+struct PathTimes {
     /// Time on the path's first link, that of the sender.
     first: Nanos,
     /// Time on the path's slowest link; switches pass a message on packet by packet, so this link
@@ -75,14 +75,14 @@ struct Way {
     latency: Nanos,
 }
 
-impl Way {
-    fn along(links: impl Iterator<Item = Link>, bytes: u64) -> Way {
+impl PathTimes {
+    fn along(links: impl Iterator<Item = Link>, bytes: u64) -> PathTimes {
         let mut times = links.map(|link| (on_link(link, bytes), link.latency.unwrap_or(UNKNOWN_LATENCY)));
         let Some((first, latency)) = times.next() else {
             let copied = Nanos::on_link(bytes as usize, MEMORY_BITS_PER_SECOND);
-            return Way { first: copied, slowest: copied, latency: Nanos(0) };
+            return PathTimes { first: copied, slowest: copied, latency: Nanos(0) };
         };
-        times.fold(Way { first, slowest: first, latency }, |way, (time, latency)| Way {
+        times.fold(PathTimes { first, slowest: first, latency }, |way, (time, latency)| PathTimes {
             slowest: way.slowest.max(time),
             latency: way.latency + latency,
             ..way

@@ -19,7 +19,7 @@ use crate::units::Rank;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traversal {
     ranks: Vec<Rank>,
-    beyond: Vec<Interval>,
+    beyond: Vec<PositionInterval>,
     /// For each position: the first one of the innermost interval that contains it and began before it, or 0.
     entered_at: Vec<u32>,
     /// For each position: the innermost interval that contains it and goes on after it, an index into `beyond`.
@@ -28,7 +28,7 @@ pub struct Traversal {
 
 /// The positions beyond one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Interval {
+struct PositionInterval {
     first: u32,
     last: u32,
     /// The next interval around this one, an index into `Traversal::beyond`.
@@ -83,7 +83,7 @@ impl Traversal {
 /// A traversal under way.
 pub(super) struct Visits {
     ranks: Vec<Rank>,
-    beyond: Vec<Interval>,
+    beyond: Vec<PositionInterval>,
     open: Vec<u32>,
 }
 
@@ -100,7 +100,7 @@ impl Visits {
     pub fn enter(&mut self) {
         let outer = self.open.last().copied();
         self.open.push(self.beyond.len() as u32);
-        self.beyond.push(Interval { first: self.ranks.len() as u32, last: 0, outer });
+        self.beyond.push(PositionInterval { first: self.ranks.len() as u32, last: 0, outer });
     }
 
     /// Comes back over the link that was entered last; an interval without ranks is dropped.

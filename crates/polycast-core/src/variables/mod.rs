@@ -130,6 +130,8 @@ pub const REPORT: &str = "POLYCAST_REPORT";
 pub const TRACE: &str = "POLYCAST_TRACE";
 /// Set by the tool once it has said what is wrong with the variables.
 pub const WARNED: &str = "POLYCAST_WARNED";
+/// Set by `polycast run --report`: the name of the socket through which a report comes of a job that ends early.
+pub const WITNESS: &str = "POLYCAST_WITNESS";
 /// The folder of the libraries.
 pub const LIBRARY_DIRECTORY: &str = "POLYCAST_LIBDIR";
 /// The folder in which labs keep their state.
@@ -144,7 +146,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 26] = [
+pub const ALL: [Variable; 27] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -266,6 +268,13 @@ pub const ALL: [Variable; 26] = [
         values: Values::Switch { further: &[], otherwise: "taken for off" },
         default: "off",
         meaning: "set by the tool that has said what is wrong with these variables: rank 0 does not say it again",
+    },
+    Variable {
+        name: WITNESS,
+        reader: Reader::Library,
+        values: Values::Free("NAME"),
+        default: "standard error",
+        meaning: "set by `polycast run --report`: where on its host it takes the report of a job that ends early",
     },
     Variable {
         name: LIBRARY_DIRECTORY,

@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use polycast_core::network::{Links, Network, Told};
 use polycast_core::units::{Nanos, Rank, Rate};
 
-use self::way::Way;
+use self::way::NetworkInquiry;
 use crate::abi::MpiError;
 use crate::attach::{Layout, World};
 use crate::digest::Digest;
@@ -39,7 +39,7 @@ of_process! {
 }
 
 /// Result of a measurement.
-pub struct Found {
+pub struct NetworkFinding {
     pub network: Network,
     /// True if no message of the measurement is on its way any more.
     pub is_clean: bool,
@@ -107,7 +107,12 @@ pub fn in_common(both: &[u64; COMPARED_WORDS]) -> Option<Network> {
 
 /// Measures the network, or takes it from a rank that knows it. Collective. Messages go by the tags
 /// of `number`.
-pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Result<Found, MpiError> {
+pub fn find_out(
+    door: &Door,
+    world: &World,
+    layout: &Layout,
+    number: u32,
+) -> Result<NetworkFinding, MpiError> {
     let ranks = layout.hosts.len();
     let words = to_words(known(layout)).map(u64::to_le_bytes);
     let all = door.allgather_bytes(words.as_flattened(), ranks)?;
@@ -115,13 +120,13 @@ pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Res
     let heard = all.iter().find_map(|words| from_words(words.map(u64::from_le_bytes)));
     if let Some(network) = heard {
         remember(layout, network);
-        return Ok(Found { network, is_clean: true });
+        return Ok(NetworkFinding { network, is_clean: true });
     }
     let (mut links, mut is_clean) = (Links::default(), true);
     let (told, network) = loop {
         let mut mine = Told::default();
         if layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1 {
-            let mut way = Way::new(*door, layout, world.tags.first_tag(number));
+            let mut way = NetworkInquiry::new(*door, layout, world.tags.first_tag(number));
             let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
             is_clean = way.is_clean();
             // The connections that MPI has used are there now.
@@ -146,7 +151,7 @@ pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Res
     if layout.rank == Rank(0) {
         multicast::warning(&told, &network, name).inspect(|warning| warn_once(warning));
     }
-    Ok(Found { network, is_clean })
+    Ok(NetworkFinding { network, is_clean })
 }
 
 /// All networks that this process knows.

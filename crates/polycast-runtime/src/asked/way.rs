@@ -23,7 +23,7 @@ const ANSWER_TAG: c_int = 6;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// State of both parts of a leader: asking and answering.
-pub struct Way {
+pub struct NetworkInquiry {
     messages: Messages,
     idle: Idle,
     next: Rank,
@@ -37,14 +37,14 @@ pub struct Way {
     has_failed: bool,
 }
 
-impl Way {
+impl NetworkInquiry {
     /// The way between leaders; there are two at least.
-    pub fn new(door: Door, layout: &Layout, first_tag: c_int) -> Way {
+    pub fn new(door: Door, layout: &Layout, first_tag: c_int) -> NetworkInquiry {
         let leaders = layout.nodes.leaders();
         let (mine, count) = (layout.nodes.mine() as usize, leaders.len());
         let (exchange, first) = Exchange::new(Nanos(0));
         let address = Address { world_ranks: layout.world_ranks.clone(), first_tag };
-        Way {
+        NetworkInquiry {
             messages: Messages::new(door, address),
             idle: Idle::new(layout.neighbours, door.capabilities() & GIVES_WAY != 0),
             next: leaders[(mine + 1) % count],

@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 
 use polycast_core::topology::{Address, Locality, Placed, Reading, Topology, may_order};
 
-use super::record::Record;
+use super::record::RankRecord;
 use super::texts::Texts;
 use crate::abi::MpiError;
 use crate::digest::Digest;
@@ -101,7 +101,7 @@ pub struct Told {
 
 /// Gathers the words of all ranks. Collective. Addresses are exchanged only if some rank has one,
 /// and places on hosts only if they may be of use.
-pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiError> {
+pub fn ask(door: &Door, records: &[RankRecord], here: &Here) -> Result<Told, MpiError> {
     let has_addresses = records.iter().any(|record| record.address_bytes > 0);
     let bound: Vec<(u64, u64)> = records.iter().map(|record| (record.host, record.kernel)).collect();
     let (mut before, mut mine) = (0, here.host_name.clone());
@@ -175,8 +175,8 @@ pub fn named_hosts(names: &[String]) -> Option<String> {
 /// Gathers the text of every rank; all ranks know its length from the records.
 fn gather(
     door: &Door,
-    records: &[Record],
-    bytes_of: impl Fn(&Record) -> u32,
+    records: &[RankRecord],
+    bytes_of: impl Fn(&RankRecord) -> u32,
     mine: &str,
 ) -> Result<Vec<String>, MpiError> {
     let most = records.iter().map(&bytes_of).max().unwrap_or(0) as usize;

@@ -19,7 +19,7 @@ const MAGIC: [u8; 8] = *b"polycast";
 
 /// The record of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct RankRecord {
     /// Identity of the library; another one may not speak the same messages, and chooses
     /// differently.
     pub build: u64,
@@ -40,12 +40,12 @@ pub struct Record {
     pub kernel_start: u32,
 }
 
-impl Record {
+impl RankRecord {
     /// The record of a rank that cannot serve: it has no capabilities.
-    pub fn unable(build: u64) -> Record {
+    pub fn unable(build: u64) -> RankRecord {
         let [capabilities, settings_digest, host, kernel, process] = [0; 5];
         let (name_bytes, address_bytes, kernel_start) = (0, 0, 0);
-        Record {
+        RankRecord {
             build,
             capabilities,
             settings_digest,
@@ -60,7 +60,7 @@ impl Record {
 
     pub fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        let Record { build, capabilities, settings_digest, host, kernel, process, .. } = self;
+        let RankRecord { build, capabilities, settings_digest, host, kernel, process, .. } = self;
         let lengths = u64::from(self.name_bytes)
             | u64::from(self.address_bytes) << 16
             | u64::from(self.kernel_start) << 32;
@@ -73,9 +73,9 @@ impl Record {
     }
 
     /// Reads a record; `None` if the bytes are none.
-    pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
+    pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<RankRecord> {
         let field = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
-        (bytes[..8] == MAGIC).then(|| Record {
+        (bytes[..8] == MAGIC).then(|| RankRecord {
             build: field(1),
             capabilities: field(2),
             settings_digest: field(3),
@@ -93,7 +93,7 @@ impl Record {
 mod tests {
     use super::*;
 
-    const RECORD: Record = Record {
+    const RECORD: RankRecord = RankRecord {
         build: 0x0807_0605_0403_0201,
         capabilities: 2,
         settings_digest: 3,
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_record_survives_the_wire() {
-        assert_eq!(Record::from_bytes(&RECORD.to_bytes()), Some(RECORD));
+        assert_eq!(RankRecord::from_bytes(&RECORD.to_bytes()), Some(RECORD));
     }
 
     /// Every version reads this of every other one.
@@ -122,6 +122,6 @@ mod tests {
     fn a_stranger_is_recognised() {
         let mut bytes = RECORD.to_bytes();
         bytes[0] ^= 1;
-        assert_eq!(Record::from_bytes(&bytes), None);
+        assert_eq!(RankRecord::from_bytes(&bytes), None);
     }
 }

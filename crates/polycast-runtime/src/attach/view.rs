@@ -17,7 +17,7 @@ use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::report;
 use crate::say::warn_once;
-use crate::settings::{self, Current, Rules, Settings};
+use crate::settings::{self, Current, ServiceRules, Settings};
 
 /// Most bytes of settings that are accepted from rank 0: three files, in JSON with their quotes
 /// escaped, and their names.
@@ -79,10 +79,10 @@ impl View {
             return;
         }
         let mut said = match (rules, parameters) {
-            (Rules { forced, .. }, _) if forced.iter().any(|(of, _)| *of == Collective::Broadcast) => {
+            (ServiceRules { forced, .. }, _) if forced.iter().any(|(of, _)| *of == Collective::Broadcast) => {
                 "by=forced".to_owned()
             }
-            (Rules { table: Some(table), .. }, _) => format!("by=table table={}", table.file),
+            (ServiceRules { table: Some(table), .. }, _) => format!("by=table table={}", table.file),
             (_, Some(parameters)) => format!("by=prediction params={}", parameters.file),
             (_, None) => "by=table".to_owned(),
         };

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use super::network::{self, Here, Told};
-use super::record::{RECORD_BYTES, Record};
+use super::record::{RECORD_BYTES, RankRecord};
 use super::view::{View, agree_on_settings};
 use crate::abi::{CAN_PACK, MpiError};
 use crate::door::Door;
@@ -90,7 +90,7 @@ impl World {
         alike
     }
 
-    fn of(records: &[Record], told: Told, tags: TagSpace, settings: Arc<Settings>) -> World {
+    fn of(records: &[RankRecord], told: Told, tags: TagSpace, settings: Arc<Settings>) -> World {
         fault::point(Point::Agree);
         if records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
             report::all_ranks_report();
@@ -129,6 +129,7 @@ pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads
         report::began(size);
         if rank == 0 {
             report::warn_of_place();
+            report::have_witness();
         }
     });
     if size == 1 {
@@ -163,7 +164,7 @@ fn gather(
         (record_of(door, mine.digest, &here, more), mine, here)
     }));
     let Ok((record, mine, here)) = prepared else {
-        door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
+        door.allgather(&RankRecord::unable(build_identity()).to_bytes(), size)?;
         return Ok(None);
     };
     let records = match same_builds(&door.allgather(&record.to_bytes(), size)?) {
@@ -206,18 +207,18 @@ fn room_of(capabilities: u64) -> Option<u64> {
     (digits > 0).then(|| 1 << digits)
 }
 
-fn ranks_per_processor(records: &[Record]) -> Vec<u32> {
+fn ranks_per_processor(records: &[RankRecord]) -> Vec<u32> {
     let mut ranks: HashMap<u64, u64> = HashMap::new();
     records.iter().for_each(|record| *ranks.entry(record.kernel).or_default() += 1);
-    let processors = |record: &Record| (record.capabilities >> PROCESSORS_AT).max(1);
+    let processors = |record: &RankRecord| (record.capabilities >> PROCESSORS_AT).max(1);
     records.iter().map(|record| ranks[&record.kernel].div_ceil(processors(record)) as u32).collect()
 }
 
 /// The records, or the first rank whose build is not that of rank 0. All ranks find the same.
-fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<Record>, usize> {
-    let mut records: Vec<Record> = Vec::with_capacity(gathered.len());
+fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<RankRecord>, usize> {
+    let mut records: Vec<RankRecord> = Vec::with_capacity(gathered.len());
     for (rank, bytes) in gathered.iter().enumerate() {
-        let record = Record::from_bytes(bytes).ok_or(rank)?;
+        let record = RankRecord::from_bytes(bytes).ok_or(rank)?;
         if record.build != records.first().unwrap_or(&record).build {
             return Err(rank);
         }
@@ -226,10 +227,10 @@ fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<Record>, usize> {
     Ok(records)
 }
 
-fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> Record {
+fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> RankRecord {
     let wants_report = if settings::is_report_wanted() { WANTS_REPORT } else { 0 };
     let wants_trace = if settings::trace_folder().is_some() { WANTS_TRACE } else { 0 };
-    Record {
+    RankRecord {
         build: build_identity(),
         capabilities: u64::from(door.capabilities()) | wants_report | wants_trace | more,
         settings_digest,
@@ -246,10 +247,10 @@ fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> Recor
 mod tests {
     use super::*;
 
-    fn record(host: u64) -> Record {
+    fn record(host: u64) -> RankRecord {
         let [build, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
         let (name_bytes, address_bytes, kernel_start) = (7, 8, 9);
-        Record {
+        RankRecord {
             build,
             capabilities,
             settings_digest,
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn ranks_on_the_same_processors_share_them() {
-        let of = |kernel: u64, processors: u64| Record {
+        let of = |kernel: u64, processors: u64| RankRecord {
             kernel,
             capabilities: 3 | 31 << TAG_BITS_AT | processors << PROCESSORS_AT,
             ..record(7)
@@ -287,7 +288,7 @@ mod tests {
     fn another_build_is_found_on_all_ranks_alike() {
         let mut gathered = [7, 8, 9].map(|host| record(host).to_bytes());
         assert_eq!(same_builds(&gathered), Ok(vec![record(7), record(8), record(9)]));
-        gathered[2] = Record { build: 2, ..record(9) }.to_bytes();
+        gathered[2] = RankRecord { build: 2, ..record(9) }.to_bytes();
         assert_eq!(same_builds(&gathered), Err(2));
         gathered[1] = [0; RECORD_BYTES];
         assert_eq!(same_builds(&gathered), Err(1), "not polycast at all");

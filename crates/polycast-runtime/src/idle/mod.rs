@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use self::rules::{Ended, Rest, Rules};
 pub use self::rules::{Neighbours, TESTS_UNTIL_NOTHING};
+use self::rules::{Rest, Rules, SleepEnd};
 pub use self::sockets::local_addresses;
 use self::sockets::{MAX_BLIND_SLEEP, Wake};
 use crate::machine;
@@ -155,7 +155,7 @@ impl Idle {
 
     fn sleep(&mut self, watch: Option<Watch<'_>>, longest: Duration, has_sends: bool) -> bool {
         if watch.as_ref().and_then(|watch| watch.before_sleep).is_some_and(Arm::arm) {
-            self.rules.slept(Ended::Elsewhere);
+            self.rules.slept(SleepEnd::Elsewhere);
             return false;
         }
         let at_most = watch.as_ref().and_then(|watch| watch.at_most).unwrap_or(Duration::MAX);
@@ -166,10 +166,10 @@ impl Idle {
         }
         self.has_slept = true;
         self.rules.slept(match wake {
-            Wake::Ready => Ended::Told,
-            Wake::OwnReady => Ended::Elsewhere,
-            Wake::TimeIsUp | Wake::NoSockets if at_most < longest => Ended::Elsewhere,
-            Wake::TimeIsUp | Wake::NoSockets => Ended::TimeIsUp,
+            Wake::Ready => SleepEnd::Told,
+            Wake::OwnReady => SleepEnd::Elsewhere,
+            Wake::TimeIsUp | Wake::NoSockets if at_most < longest => SleepEnd::Elsewhere,
+            Wake::TimeIsUp | Wake::NoSockets => SleepEnd::TimeIsUp,
         });
         !matches!(wake, Wake::OwnReady)
     }

@@ -90,7 +90,7 @@ pub enum Rest {
 
 /// Reason for which a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SleepEnd {
     /// A message came for MPI.
     Told,
     TimeIsUp,
@@ -242,19 +242,19 @@ impl Rules {
     /// Notes whether a socket has something.
     pub fn looked(&mut self, has_something: bool) {
         if has_something {
-            self.slept(Ended::Told);
+            self.slept(SleepEnd::Told);
         }
     }
 
     /// Notes the end of a sleep.
-    pub fn slept(&mut self, how: Ended) {
+    pub fn slept(&mut self, how: SleepEnd) {
         self.fresh_start();
         self.was_told = match how {
-            Ended::Told => Some(true),
-            Ended::TimeIsUp => Some(false),
-            Ended::Elsewhere => None,
+            SleepEnd::Told => Some(true),
+            SleepEnd::TimeIsUp => Some(false),
+            SleepEnd::Elsewhere => None,
         };
-        if how == Ended::Told {
+        if how == SleepEnd::Told {
             self.parts = self.parts.saturating_add(1);
         } else {
             // One test is enough: sockets are looked at before the next sleep.

@@ -377,7 +377,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
         if world_rank == 0 {
             // No communicator of all ranks may have been attached.
             settings::warn_of_problems();
-            summary.publish();
+            report::publish(&summary);
         }
     });
 }

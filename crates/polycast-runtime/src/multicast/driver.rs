@@ -13,7 +13,7 @@ use rustix::event::PollFlags;
 use super::arrival_rate::ArrivalRate;
 use super::control::NodeMessages;
 use super::deaf::Deaf;
-use super::group::{Found, Group};
+use super::group::{Group, SocketContents};
 use super::registry;
 use super::setup::Seat;
 use crate::call::{Activity, Failure, Heard, Progress};
@@ -157,8 +157,8 @@ impl Driver {
     }
 
     /// Totals of this node's ring. The group's drops are taken from the group, which others share.
-    pub fn totals(&self) -> report::Multicast {
-        report::Multicast {
+    pub fn totals(&self) -> report::MulticastCounts {
+        report::MulticastCounts {
             protocol: self.counters(),
             dropped: self.group.take_dropped(),
             send_errors: self.send_errors,
@@ -293,7 +293,7 @@ impl Driver {
         });
         outcome?;
         // A socket that fails brings nothing; the ring brings everything.
-        let found = found.unwrap_or(Found { is_any: false, is_all: true });
+        let found = found.unwrap_or(SocketContents { is_any: false, is_all: true });
         if let Some(active) = self.active.as_mut().filter(|_| found.is_any) {
             active.seen(now);
         }
@@ -305,7 +305,7 @@ impl Driver {
         }
         Ok(match found {
             _ if is_any => Activity::Messages,
-            Found { is_any: true, .. } | Found { is_all: false, .. } => Activity::Datagrams,
+            SocketContents { is_any: true, .. } | SocketContents { is_all: false, .. } => Activity::Datagrams,
             _ => Activity::Nothing,
         })
     }

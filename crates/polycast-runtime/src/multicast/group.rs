@@ -75,7 +75,7 @@ struct Inner {
 
 /// Outcome of a look into the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SocketContents {
     /// True if there was a datagram of this job.
     pub is_any: bool,
     /// True if nothing is left in the socket.
@@ -88,7 +88,7 @@ pub struct Found {
 const FLOODED: Nanos = Nanos::from_micros(1000);
 const FLOODED_BY_STRANGERS: Nanos = Nanos::from_micros(100);
 
-impl Found {
+impl SocketContents {
     /// True if messages have their turn; the last look at them was `since` nanoseconds ago.
     pub fn lets_messages_in(self, since: Nanos) -> bool {
         self.is_all || since >= if self.is_any { FLOODED } else { FLOODED_BY_STRANGERS }
@@ -208,7 +208,11 @@ impl Group {
     }
 
     /// Hands on the datagrams for `communicator`, for a limited time.
-    pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<Found> {
+    pub fn receive(
+        &self,
+        communicator: u32,
+        mut each: impl FnMut(&Header, &[u8]),
+    ) -> io::Result<SocketContents> {
         let mut inner = self.lock();
         let Inner { socket, inboxes, dropped, filter, .. } = &mut *inner;
         filter.look(dropped.foreign, socket, self.job);
@@ -240,7 +244,7 @@ impl Group {
                 Err(Reject::Unknown) => dropped.unclaimed += 1,
             })?;
         is_any |= datagrams > dropped.foreign - strangers;
-        Ok(Found { is_any, is_all })
+        Ok(SocketContents { is_any, is_all })
     }
 
     /// Bytes that have not left this host: [`polycast_net::Datagrams::queued_bytes`].
@@ -280,8 +284,9 @@ mod tests {
     /// They are ten times a millisecond while strangers flood the socket, as MPI is asked.
     #[test]
     fn messages_are_acted_upon_in_a_flood() {
-        let lets_in =
-            |is_any, is_all, micros| Found { is_any, is_all }.lets_messages_in(Nanos::from_micros(micros));
+        let lets_in = |is_any, is_all, micros| {
+            SocketContents { is_any, is_all }.lets_messages_in(Nanos::from_micros(micros))
+        };
         assert!(lets_in(false, true, 0) && lets_in(true, true, 0), "nothing is left");
         assert!(lets_in(false, false, 100) && !lets_in(false, false, 99), "only strangers");
         assert!(lets_in(true, false, 1000) && !lets_in(true, false, 999), "ours come first");

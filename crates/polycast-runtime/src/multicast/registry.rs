@@ -30,7 +30,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(16 * 60);
 /// Stands for any set of nodes: this process's multicast fails with all others.
 pub const ANY_NODES: u64 = 0;
 
-enum Known {
+enum KnownGroup {
     /// A group; `unused_since` if no communicator uses it.
     Open {
         group: Arc<Group>,
@@ -43,7 +43,7 @@ enum Known {
 }
 
 #[derive(Default)]
-struct Registry(BTreeMap<u64, Known>);
+struct Registry(BTreeMap<u64, KnownGroup>);
 
 of_process! {
     static REGISTRY: Mutex<Registry> = Mutex::new(Registry(BTreeMap::new()));
@@ -65,21 +65,21 @@ pub enum Standing {
     Full,
 }
 
-impl Known {
+impl KnownGroup {
     /// True if nobody but the registry holds the group.
     fn is_unused(&self) -> bool {
-        matches!(self, Known::Open { group, .. } if Arc::strong_count(group) == 1)
+        matches!(self, KnownGroup::Open { group, .. } if Arc::strong_count(group) == 1)
     }
 }
 
 impl Registry {
     /// Leaves the groups that nobody has used for a while. The caller drops what is returned
     /// without the lock: a group may have to tell a server.
-    fn visit(&mut self, now: Instant) -> Vec<Known> {
+    fn visit(&mut self, now: Instant) -> Vec<KnownGroup> {
         let mut over = Vec::new();
         for (nodes, known) in &mut self.0 {
             let is_unused = known.is_unused();
-            if let Known::Open { unused_since, .. } = known {
+            if let KnownGroup::Open { unused_since, .. } = known {
                 *unused_since = is_unused.then(|| unused_since.unwrap_or(now));
                 over.extend(unused_since.filter(|since| now - *since >= LINGERING).map(|_| *nodes));
             }
@@ -88,28 +88,28 @@ impl Registry {
     }
 
     /// Looks up a set of nodes. The caller drops the second value without the lock.
-    fn standing(&mut self, nodes: u64, now: Instant) -> (Standing, Option<Known>) {
-        if let Some(Known::Refused { since, retry_after }) = self.0.get(&ANY_NODES)
+    fn standing(&mut self, nodes: u64, now: Instant) -> (Standing, Option<KnownGroup>) {
+        if let Some(KnownGroup::Refused { since, retry_after }) = self.0.get(&ANY_NODES)
             && now - *since < *retry_after
-            && !matches!(self.0.get(&nodes), Some(Known::Open { .. }))
+            && !matches!(self.0.get(&nodes), Some(KnownGroup::Open { .. }))
         {
             return (Standing::Refused, None);
         }
         match self.0.get_mut(&nodes) {
-            Some(Known::Refused { since, retry_after }) if now - *since < *retry_after => {
+            Some(KnownGroup::Refused { since, retry_after }) if now - *since < *retry_after => {
                 (Standing::Refused, None)
             }
-            Some(Known::Open { group, unused_since }) => {
+            Some(KnownGroup::Open { group, unused_since }) => {
                 *unused_since = None;
                 (Standing::Open(group.clone()), None)
             }
-            Some(Known::Refused { .. }) | None => self.room(),
+            Some(KnownGroup::Refused { .. }) | None => self.room(),
         }
     }
 
     /// Finds room for a group: one that nobody uses makes way for one that somebody will.
-    fn room(&mut self) -> (Standing, Option<Known>) {
-        let open = self.0.values().filter(|known| matches!(known, Known::Open { .. })).count();
+    fn room(&mut self) -> (Standing, Option<KnownGroup>) {
+        let open = self.0.values().filter(|known| matches!(known, KnownGroup::Open { .. })).count();
         let unused = self.0.iter().find(|(_, known)| known.is_unused()).map(|(nodes, _)| *nodes);
         match unused {
             _ if open < MAX_GROUPS => (Standing::New, None),
@@ -120,17 +120,16 @@ impl Registry {
 
     /// Notes that multicast does not work between these nodes. The caller drops what is returned
     /// without the lock.
-    fn refuse(&mut self, nodes: u64, now: Instant) -> Option<Known> {
+    fn refuse(&mut self, nodes: u64, now: Instant) -> Option<KnownGroup> {
         let retry_after = match self.0.get(&nodes) {
-            Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(MAX_RETRY_AFTER),
+            Some(KnownGroup::Refused { retry_after, .. }) => (*retry_after * 2).min(MAX_RETRY_AFTER),
             _ => RETRY_AFTER,
         };
-        self.0.insert(nodes, Known::Refused { since: now, retry_after })
+        self.0.insert(nodes, KnownGroup::Refused { since: now, retry_after })
     }
 
-    fn died(&mut self, nodes: u64, group: &Arc<Group>, now: Instant) -> Option<Known> {
-        let is_known =
-            matches!(self.0.get(&nodes), Some(Known::Open { group: known, .. }) if Arc::ptr_eq(known, group));
+    fn died(&mut self, nodes: u64, group: &Arc<Group>, now: Instant) -> Option<KnownGroup> {
+        let is_known = matches!(self.0.get(&nodes), Some(KnownGroup::Open { group: known, .. }) if Arc::ptr_eq(known, group));
         is_known.then(|| self.refuse(nodes, now)).flatten()
     }
 }
@@ -145,7 +144,7 @@ pub fn standing(nodes: u64) -> Standing {
 
 /// Notes that a group works between these nodes.
 pub fn remember(nodes: u64, group: &Arc<Group>) {
-    let known = Known::Open { group: group.clone(), unused_since: None };
+    let known = KnownGroup::Open { group: group.clone(), unused_since: None };
     let before = REGISTRY.change(|registry| [registry.0.insert(nodes, known), registry.0.remove(&ANY_NODES)]);
     drop(before);
 }
@@ -172,7 +171,7 @@ pub fn visit() {
     if HAS_UNUSED.with(|has_unused| has_unused.load(Ordering::Relaxed)) {
         let over = REGISTRY.change(|registry| {
             let over = registry.visit(machine::now());
-            let is_any = registry.0.values().any(Known::is_unused);
+            let is_any = registry.0.values().any(KnownGroup::is_unused);
             HAS_UNUSED.with(|has_unused| has_unused.store(is_any, Ordering::Relaxed));
             over
         });
@@ -213,7 +212,7 @@ mod tests {
         let Some(group) = group_on_loopback() else { panic!("expected a loopback interface") };
         let mut registry = Registry::default();
         let start = Instant::now();
-        registry.0.insert(7, Known::Open { group: group.clone(), unused_since: None });
+        registry.0.insert(7, KnownGroup::Open { group: group.clone(), unused_since: None });
         assert!(registry.visit(start + 2 * LINGERING).is_empty(), "a communicator uses it");
         drop(group);
         assert!(registry.visit(start).is_empty());

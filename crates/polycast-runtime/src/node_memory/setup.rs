@@ -38,7 +38,7 @@ pub enum Found {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct SegmentOffer {
     /// Name of a segment that is free; 0: none.
     free: u64,
     /// Name of a new segment; 0: none.
@@ -49,7 +49,7 @@ struct Told {
     mark_at: u64,
 }
 
-impl Told {
+impl SegmentOffer {
     fn to_bytes(self) -> [u8; TOLD_BYTES] {
         let both = u64::from(self.process) | u64::from(self.descriptor) << 32;
         let mut bytes = [0; TOLD_BYTES];
@@ -61,16 +61,16 @@ impl Told {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; TOLD_BYTES]) -> Told {
+    fn from_bytes(bytes: &[u8; TOLD_BYTES]) -> SegmentOffer {
         let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
         let (process, descriptor) = (word(2) as u32, (word(2) >> 32) as u32);
-        Told { free: word(0), new: word(1), process, descriptor, mark: word(3), mark_at: word(4) }
+        SegmentOffer { free: word(0), new: word(1), process, descriptor, mark: word(3), mark_at: word(4) }
     }
 }
 
 /// Segments and mark that this rank brings.
 struct Mine {
-    told: Told,
+    told: SegmentOffer,
     free: Option<Box<NodeMemory>>,
     new: Option<(Segment, OwnedFd)>,
     /// The mark, which the others read where it stands.
@@ -88,9 +88,12 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
             Mine::find(&group, rank == nodes.my_leader(), further_tries > 0)
         }));
         let mine = mine.ok().filter(|_| settings::is_memory_wanted());
-        let told = mine.as_ref().map_or(Told::default(), |mine| mine.told);
-        let all: Vec<Told> =
-            door.allgather(&told.to_bytes(), world_ranks.len())?.iter().map(Told::from_bytes).collect();
+        let told = mine.as_ref().map_or(SegmentOffer::default(), |mine| mine.told);
+        let all: Vec<SegmentOffer> = door
+            .allgather(&told.to_bytes(), world_ranks.len())?
+            .iter()
+            .map(SegmentOffer::from_bytes)
+            .collect();
         let has_same = |rank: &Rank| {
             let leader = nodes.leaders()[nodes.of(*rank) as usize];
             all[rank.index()].free == all[leader.index()].free
@@ -114,7 +117,7 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
         if leaders.iter().all(|leader| is_old(leader)) && ranks().all(|rank| all[rank.index()].mark != 0) {
             return Ok(Found::Memory(mine.and_then(|mine| mine.free)));
         }
-        let told: Vec<Told> = local.iter().map(|rank| all[rank.index()]).collect();
+        let told: Vec<SegmentOffer> = local.iter().map(|rank| all[rank.index()]).collect();
         let leads_at = local.iter().position(|rank| *rank == nodes.my_leader()).unwrap_or(0);
         let opened = catch_unwind(AssertUnwindSafe(|| {
             open(mine?, &told, leads_at, local.iter().position(|of| *of == rank)?, group.clone())
@@ -142,11 +145,11 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
 impl Mine {
     fn find(group: &[u32], leads: bool, may_be_old: bool) -> Mine {
         let mark = Box::new(machine::random().unwrap_or(0) | 1);
-        let mut told = Told {
+        let mut told = SegmentOffer {
             process: std::process::id(),
             mark: *mark,
             mark_at: std::ptr::from_ref(&*mark) as u64,
-            ..Told::default()
+            ..SegmentOffer::default()
         };
         let mut new = None;
         let shares = group.len() > 1;
@@ -175,7 +178,7 @@ struct Opened {
 }
 
 /// Opens the segment of this rank's node; `None` if there is none.
-fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) -> Option<Opened> {
+fn open(mine: Mine, told: &[SegmentOffer], leader: usize, me: usize, group: Box<[u32]>) -> Option<Opened> {
     let Mine { free, new, _mark: mark, .. } = mine;
     if told.iter().any(|told| told.mark == 0) {
         return None;
@@ -186,7 +189,7 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
         return Some(Opened { memory: free, _until_vote: (None, mark) });
     }
     free.into_iter().for_each(NodeMemory::give_back);
-    let Told { new: name, process, descriptor, .. } = told[leader];
+    let SegmentOffer { new: name, process, descriptor, .. } = told[leader];
     if name == 0 {
         return None;
     }
@@ -201,7 +204,7 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     };
     machine::take_memory(&segment, &file, me as u32).ok()?;
     let mut place = [0; 8];
-    let mut can_read = |other: &Told| {
+    let mut can_read = |other: &SegmentOffer| {
         machine::read_process(other.process, other.mark_at, &mut place).is_ok()
             && place == other.mark.to_le_bytes()
     };

@@ -2,7 +2,7 @@
 //! a message of a few cache lines takes no longer than what would be in between.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::cells::{Put, Rounds, Source, Take};
+use polycast_core::algorithm::cells::{CellSource, Put, Rounds, Take};
 use polycast_core::collective;
 use polycast_core::schedule::{Buffer, Slice};
 use polycast_shm::{Cells, Look, Moment};
@@ -200,12 +200,12 @@ impl CellCall {
         while let Some(take) = self.takes.get(self.taken).cloned() {
             let length = take.to.length() as usize;
             match &take.from {
-                Source::Own(from) => {
+                CellSource::Own(from) => {
                     let from = self.place(from, buffers);
                     // SAFETY: both are inside their buffers (see `Operations::start`), and no other's.
                     unsafe { self.put(&take, from, buffers) };
                 }
-                Source::Cell { writer, at } => {
+                CellSource::Cell { writer, at } => {
                     let is_own = *writer == self.rounds.rank();
                     match if is_own { Look::Filled(self.of.bytes.0) } else { cells.look(writer.0, moment) } {
                         Look::NotYet => return false,

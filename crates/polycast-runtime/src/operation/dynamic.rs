@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective;
-use polycast_core::executor::{MessageId, Part as MessagePart};
+use polycast_core::executor::{MessageId, MessagePart};
 use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
 use polycast_core::units::{Nanos, Rank};
 
@@ -32,7 +32,7 @@ const ASSIGNMENT: c_int = 0;
 const DATA: c_int = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum DynamicStage {
     /// Waits to be told its assignment, unless it is the root.
     Told,
     Receives,
@@ -51,7 +51,7 @@ pub struct DynamicBroadcast {
     tag: c_int,
     number: u64,
     buffer: *mut u8,
-    stage: Stage,
+    stage: DynamicStage,
     /// Size of the root's message in bytes.
     total: u64,
     part: Part,
@@ -80,7 +80,7 @@ impl Way for DynamicBroadcast {
             self.part = Part { begin: 0, end: self.call.ranks, source: 0 };
             return self.send_next(shared);
         }
-        (self.stage, self.in_flight) = (Stage::Told, 0);
+        (self.stage, self.in_flight) = (DynamicStage::Told, 0);
         match shared.early.iter().position(|early| early.operation == self.number) {
             Some(place) => {
                 let told = shared.early.swap_remove(place);
@@ -98,16 +98,16 @@ impl Way for DynamicBroadcast {
             let bytes = done.outcome?;
             self.in_flight -= 1;
             match self.stage {
-                Stage::Told => {
+                DynamicStage::Told => {
                     let told =
                         done.memory.get(..bytes).and_then(|told| Assignment::decode(told, self.call.ranks));
                     self.hear(told.ok_or(Failure::Internal)?, done.memory, shared)?;
                 }
-                Stage::Receives if self.in_flight == 0 => {
+                DynamicStage::Receives if self.in_flight == 0 => {
                     self.keep();
                     self.send_next(shared)?;
                 }
-                Stage::Sends if self.in_flight == 0 => {
+                DynamicStage::Sends if self.in_flight == 0 => {
                     let took = Nanos(machine::now().duration_since(self.since).as_nanos() as u64);
                     // The call of a send that does not wait returns at once.
                     shared.dynamic.left(self.idle.hold + took, self.idle);
@@ -117,8 +117,8 @@ impl Way for DynamicBroadcast {
             }
         }
         Ok(match self.stage {
-            Stage::Over if self.total == self.call.bytes.0 => Progress::Done,
-            Stage::Over => {
+            DynamicStage::Over if self.total == self.call.bytes.0 => Progress::Done,
+            DynamicStage::Over => {
                 shared.told = Some(self.total);
                 Progress::Failed(Failure::Size)
             }
@@ -149,7 +149,7 @@ impl DynamicBroadcast {
             tag: 0,
             number: 0,
             buffer: std::ptr::null_mut(),
-            stage: Stage::Over,
+            stage: DynamicStage::Over,
             total: 0,
             part: Part { begin: 0, end: 1, source: 0 },
             scrap: Vec::new(),
@@ -189,7 +189,7 @@ impl DynamicBroadcast {
     }
 
     fn receive(&mut self, told: Assignment, shared: &mut Shared) -> Result<(), Failure> {
-        (self.total, self.part, self.stage) = (told.total, told.part, Stage::Receives);
+        (self.total, self.part, self.stage) = (told.total, told.part, DynamicStage::Receives);
         if self.total != self.call.bytes.0 {
             let bytes = usize::try_from(self.total).map_err(|_| Failure::Internal)?;
             self.scrap.try_reserve_exact(bytes).map_err(|_| Failure::Internal)?;
@@ -223,13 +223,13 @@ impl DynamicBroadcast {
     fn send_next(&mut self, shared: &mut Shared) -> Result<(), Failure> {
         let ranks = self.part.others() + 1;
         if ranks == 1 {
-            self.stage = Stage::Over;
+            self.stage = DynamicStage::Over;
             return Ok(());
         }
         let splits = Splits::optimal(shared.dynamic.expected(self.idle), ranks);
         let part = self.part.give(splits.led(ranks).next().unwrap_or(1));
         let peer = self.order[part.source as usize];
-        (self.stage, self.since, self.in_flight) = (Stage::Sends, machine::now(), 1);
+        (self.stage, self.since, self.in_flight) = (DynamicStage::Sends, machine::now(), 1);
         fault::point(Point::Message);
         let told =
             Assignment { operation: self.number, total: self.total, sender: shared.rank, part }.encode();

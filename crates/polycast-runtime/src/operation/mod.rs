@@ -100,14 +100,14 @@ pub struct Call {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum OperationState {
     Free,
     Running,
     Ended(Result<(), Failure>),
 }
 
-struct Operation {
-    state: State,
+struct PendingOperation {
+    state: OperationState,
     /// The call that the operation is made for, and runs.
     call: Call,
     begun: Instant,
@@ -126,7 +126,7 @@ pub struct Ended {
 
 /// The operations of a communicator, by their keys.
 #[derive(Default)]
-pub struct Operations(Vec<Operation>);
+pub struct Operations(Vec<PendingOperation>);
 
 impl Operations {
     /// Starts an operation, and what of it can be started at once. A later failure ends the
@@ -146,12 +146,12 @@ impl Operations {
             None => {
                 let Choice::Algorithm(algorithm) = call.chosen.choice else { return Err(Failure::Internal) };
                 let way = way::make(algorithm, &call, shared)?;
-                self.keep(Operation { state: State::Free, call, begun, way })
+                self.keep(PendingOperation { state: OperationState::Free, call, begun, way })
             }
         };
         let key = OperationKey(index as u32);
         let operation = &mut self.0[index];
-        operation.state = State::Running;
+        operation.state = OperationState::Running;
         operation.advance(key, shared, true);
         Ok(key)
     }
@@ -160,13 +160,13 @@ impl Operations {
     fn free(&self, call: &Call) -> Option<usize> {
         self.0.iter().position(|operation| {
             let Call { chosen, capabilities, of, .. } = operation.call;
-            operation.state == State::Free
+            operation.state == OperationState::Free
                 && (chosen, capabilities, of) == (call.chosen, call.capabilities, call.of)
         })
     }
 
-    fn keep(&mut self, operation: Operation) -> usize {
-        let is_free = |(_, kept): &(usize, &Operation)| kept.state == State::Free;
+    fn keep(&mut self, operation: PendingOperation) -> usize {
+        let is_free = |(_, kept): &(usize, &PendingOperation)| kept.state == OperationState::Free;
         let (free, oldest) = (
             self.0.iter().enumerate().filter(is_free).count(),
             self.0.iter().enumerate().filter(is_free).min_by_key(|(_, kept)| kept.begun),
@@ -211,8 +211,8 @@ impl Operations {
     /// The end of an operation, if it has ended; its key is free then.
     pub fn take(&mut self, key: OperationKey) -> Option<Ended> {
         let operation = self.0.get_mut(key.0 as usize)?;
-        let State::Ended(outcome) = operation.state else { return None };
-        operation.state = State::Free;
+        let OperationState::Ended(outcome) = operation.state else { return None };
+        operation.state = OperationState::Free;
         operation.way.rest();
         let Call { chosen, of, traced, .. } = operation.call;
         let of = policy::Call { collective: of.collective, bytes: of.bytes };
@@ -223,8 +223,8 @@ impl Operations {
     /// Ends all running operations with `failure`, and cancels all their messages.
     pub fn end_all(&mut self, failure: Failure, shared: &mut Shared) {
         shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
-        for operation in self.0.iter_mut().filter(|operation| operation.state == State::Running) {
-            operation.state = State::Ended(Err(failure));
+        for operation in self.0.iter_mut().filter(|operation| operation.state == OperationState::Running) {
+            operation.state = OperationState::Ended(Err(failure));
             operation.leave(&mut shared.memory);
         }
         if let Some(driver) = &mut shared.driver {
@@ -240,7 +240,7 @@ impl Operations {
 
     /// True if some operation is running.
     pub fn are_running(&self) -> bool {
-        self.0.iter().any(|operation| operation.state == State::Running)
+        self.0.iter().any(|operation| operation.state == OperationState::Running)
     }
 
     /// True if all running operations wait for what other ranks of the node do in memory that they
@@ -261,12 +261,12 @@ impl Operations {
             && self.running().all(|operation| operation.way.is_between_nodes())
     }
 
-    fn running(&self) -> impl Iterator<Item = &Operation> {
-        self.0.iter().filter(|operation| operation.state == State::Running)
+    fn running(&self) -> impl Iterator<Item = &PendingOperation> {
+        self.0.iter().filter(|operation| operation.state == OperationState::Running)
     }
 }
 
-impl Operation {
+impl PendingOperation {
     /// Takes the operation out of shared memory. Its messages were cancelled.
     fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
         if let Some(memory) = memory {
@@ -278,10 +278,10 @@ impl Operation {
     }
 
     fn advance(&mut self, key: OperationKey, shared: &mut Shared, begins: bool) {
-        if self.state != State::Running {
+        if self.state != OperationState::Running {
             return;
         }
-        let Operation { call, way, .. } = self;
+        let PendingOperation { call, way, .. } = self;
         let progress = guarded(key, shared, |shared| {
             if begins {
                 way.begin(key, call, shared)?;
@@ -290,13 +290,13 @@ impl Operation {
         });
         self.state = match progress {
             Progress::Pending => return,
-            Progress::Done => State::Ended(Ok(())),
+            Progress::Done => OperationState::Ended(Ok(())),
             Progress::Failed(failure) => {
                 // Sizes that differ are known when all messages are done.
                 if failure != Failure::Size {
                     self.leave(&mut shared.memory);
                 }
-                State::Ended(Err(failure))
+                OperationState::Ended(Err(failure))
             }
         };
     }

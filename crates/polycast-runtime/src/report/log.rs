@@ -14,9 +14,9 @@ use crate::trace::CallTrace;
 
 /// Log of one communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
 #[derive(Default)]
-pub struct Log(Option<Box<Wanted>>);
+pub struct Log(Option<Box<WantedLog>>);
 
-struct Wanted {
+struct WantedLog {
     reasons: Reasons,
     /// Beginning of the call under way.
     begun: Instant,
@@ -26,7 +26,7 @@ struct Wanted {
 }
 
 /// Parts of logging that are not inlined: a call that nobody logs costs one test.
-impl Wanted {
+impl WantedLog {
     #[cold]
     fn begin(&mut self, call: &Call, root: Rank) {
         (self.begun, self.left) = (machine::now(), None);
@@ -57,7 +57,8 @@ impl Wanted {
 impl Log {
     /// A log for a communicator whose choices are made by `settings`.
     pub fn new(settings: &Arc<Settings>, trace: Option<CallTrace>) -> Log {
-        let wanted = || Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
+        let wanted =
+            || WantedLog { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
         Log(settings::is_report_wanted().then(|| Box::new(wanted())))
     }
 
@@ -125,7 +126,10 @@ impl Log {
     pub fn served(&mut self, call: &Call, number: u32, choice: Choice, begun: Instant, has_failed: bool) {
         if let Some(wanted) = &mut self.0 {
             let now = machine::now();
-            with_record(|record| record.served(call, choice, now - begun));
+            with_record(|record| {
+                record.served(call, choice, now - begun);
+                record.renew_witness(now);
+            });
             if let Some(trace) = &mut wanted.trace {
                 trace.returned(number, has_failed, now);
             }
@@ -146,7 +150,10 @@ impl Log {
         let Some(wanted) = &mut self.0 else { return };
         if let Some((call, reason)) = wanted.left.take() {
             let now = machine::now();
-            with_record(|record| record.left(&call, reason, now - wanted.begun));
+            with_record(|record| {
+                record.left(&call, reason, now - wanted.begun);
+                record.renew_witness(now);
+            });
             if let Some(trace) = &mut wanted.trace {
                 trace.returned(trace.number(), false, now);
             }

@@ -10,6 +10,7 @@
 //!         text       lines for people and tests
 //!         json       a file for programs
 //!         publish    where it goes
+//!     witness    a process that reports for one that ends early
 //! ```
 //!
 //! Where no report is wanted, calls are not counted and no clock is read.
@@ -25,6 +26,7 @@ mod summary;
 mod tests;
 mod text;
 mod untimed;
+mod witness;
 
 use std::sync::{Mutex, TryLockError};
 
@@ -33,13 +35,17 @@ use polycast_core::variables::ReportTo;
 
 pub use self::log::Log;
 pub use self::publish::warn_of_place;
-pub use self::record::{Dropped, Found, Multicast, nanos};
+pub use self::record::{Dropped, Found, MulticastCounts, nanos};
 use self::record::{Job, Record};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
 use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::{say, settings};
+
+/// How a program ended, in the words of the report.
+const FINALIZED: &str = "MPI_Finalize";
+const ABORTED: &str = "MPI_Abort";
 
 of_process! {
     static RECORD: Mutex<Option<Record>> = Mutex::new(None);
@@ -63,10 +69,10 @@ pub fn aborting(rank: u32) {
     if !is_free || to == ReportTo::Nowhere {
         return;
     }
-    let summary = with_record(|record| Summary::alone(record));
+    let summary = with_record(|record| Summary::alone(record, ABORTED));
     say::text(&format!("polycast: report: rank {rank} calls MPI_Abort; its own numbers:\n"));
     match rank {
-        0 => summary.publish(),
+        0 => publish(&summary),
         _ => say::text(&format!("polycast: report: {}\n", summary.sentence_of(rank))),
     }
 }
@@ -78,7 +84,7 @@ pub fn attached() {
 
 /// Counts a communicator that goes. `ring`: counts of the ring of its nodes, if this rank leads
 /// one.
-pub fn released(ring: Option<Multicast>) {
+pub fn released(ring: Option<MulticastCounts>) {
     with_record(|record| {
         record.released += 1;
         if let Some(ring) = ring {
@@ -92,6 +98,20 @@ pub fn left_group(dropped: Dropped) {
     with_record(|record| record.multicast.dropped.add(&dropped));
 }
 
+/// Has a witness for this process, rank 0, if a report is wanted.
+pub fn have_witness() {
+    if settings::is_report_wanted() {
+        with_record(Record::have_witness);
+    }
+}
+
+/// Writes the report to where it was asked for. To be called on rank 0.
+pub fn publish(summary: &Summary) {
+    summary.publish();
+    // From here on there is nothing to report any more.
+    with_record(|record| record.witness = None);
+}
+
 /// Notes that all ranks of MPI_COMM_WORLD have been asked for a report.
 pub fn all_ranks_report() {
     with_record(|record| record.all_ranks_report = true);
@@ -100,7 +120,10 @@ pub fn all_ranks_report() {
 /// Notes the ranks and the nodes of MPI_COMM_WORLD.
 pub fn world(ranks: usize, nodes: usize) {
     let began_1970_ns = machine::nanos_since_1970();
-    with_record(|record| record.job = Some(Job { ranks, nodes, began_1970_ns }));
+    with_record(|record| {
+        record.job = Some(Job { ranks, nodes, began_1970_ns });
+        record.tell_witness();
+    });
 }
 
 /// Notes the source of a communicator's choices.

@@ -1,25 +1,71 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use polycast_core::variables::ReportTo;
 use rustix::fs::{Access, OFlags};
 
+use super::record::Record;
 use super::summary::Summary;
-use crate::{say, settings};
+use super::witness::{END, Witness};
+use crate::{machine, say, settings};
 
 /// Name of the report's file beside the traces of the ranks.
 const BESIDE_TRACES: &str = "report.json";
 
+/// The file beside the traces of the ranks, if there are any.
+fn beside_traces() -> Option<PathBuf> {
+    Some(Path::new(&settings::expand(&settings::trace_folder()?)).join(BESIDE_TRACES))
+}
+
+impl Record {
+    /// Starts a witness, which knows from the beginning on where reports go.
+    pub fn have_witness(&mut self) {
+        let asked = match settings::report_to() {
+            ReportTo::Nowhere => None,
+            ReportTo::StandardError => Some(None),
+            ReportTo::File(name) => Some(Some(PathBuf::from(settings::expand(&name)))),
+        };
+        let places: Vec<Option<PathBuf>> = asked.into_iter().chain(beside_traces().map(Some)).collect();
+        self.witness = Witness::start(&places, machine::now());
+        self.tell_witness();
+    }
+
+    /// Leaves the witness what is to be told after a call, if it is time.
+    #[inline]
+    pub fn renew_witness(&mut self, now: Instant) {
+        if self.witness.as_mut().is_some_and(|witness| witness.is_due(now)) {
+            self.tell_witness();
+        }
+    }
+
+    /// Leaves the witness what is to be told, if there is one.
+    #[cold]
+    pub fn tell_witness(&mut self) {
+        let Some(mut witness) = self.witness.take() else { return };
+        let began = machine::now();
+        let summary = Summary::alone(self, END);
+        let as_text = settings::report_to() == ReportTo::StandardError;
+        let heading = "polycast: report: rank 0 ended without MPI_Finalize";
+        let text =
+            as_text.then(|| format!("{heading} ({END}); its own numbers until then:\n{}", summary.text()));
+        let files = witness.documents() - usize::from(as_text);
+        let file = if files > 0 { summary.json() } else { String::new() };
+        let texts: Vec<String> = text.into_iter().chain(vec![file; files]).collect();
+        witness.renew(&texts, began, machine::now);
+        self.witness = Some(witness);
+    }
+}
+
 impl Summary {
     /// Writes the report to where it was asked for. To be called on rank 0.
     pub fn publish(&self) {
-        if let Some(folder) = settings::trace_folder() {
-            let file = Path::new(&settings::expand(&folder)).join(BESIDE_TRACES);
-            if let Err(error) = write(&file.to_string_lossy(), &self.json()) {
-                say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
-            }
+        if let Some(file) = beside_traces()
+            && let Err(error) = write(&file.to_string_lossy(), &self.json())
+        {
+            say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
         }
         match settings::report_to() {
             ReportTo::Nowhere => {}

@@ -88,7 +88,7 @@ mod tests {
     use polycast_core::units::Bytes;
 
     use super::*;
-    use crate::settings::Rules;
+    use crate::settings::ServiceRules;
 
     /// Why the smallest broadcast on 16 ranks is left to the MPI.
     fn reason(settings: &Settings, nodes: u32) -> String {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_the_user_forced_is_the_reason() {
         let settings = Settings {
-            rules: Rules { forced: vec![(Collective::Broadcast, Choice::Stock)], table: None },
+            rules: ServiceRules { forced: vec![(Collective::Broadcast, Choice::Stock)], table: None },
             ..Settings::default()
         };
         assert_eq!(reason(&settings, 2), "POLYCAST_BCAST=stock");

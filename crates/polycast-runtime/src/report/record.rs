@@ -7,7 +7,8 @@ use polycast_core::protocol;
 use polycast_core::topology::hostlist;
 use serde::Serialize;
 
-use super::sizes::{By, Sizes};
+use super::sizes::{Carrier, SizeClasses};
+use super::witness::Witness;
 
 /// Calls that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Dropped {
 
 /// Counts of multicast: of one ring of nodes, or of all rings that are gone.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Multicast {
+pub struct MulticastCounts {
     pub protocol: protocol::Counters,
     pub dropped: Dropped,
     pub send_errors: u64,
@@ -91,9 +92,9 @@ pub struct Multicast {
     pub verbs: u64,
 }
 
-impl Multicast {
+impl MulticastCounts {
     /// Adds the counts of one ring.
-    pub fn add(&mut self, ring: &Multicast) {
+    pub fn add(&mut self, ring: &MulticastCounts) {
         self.protocol.add(&ring.protocol);
         self.dropped.add(&ring.dropped);
         self.send_errors += ring.send_errors;
@@ -154,7 +155,7 @@ pub struct Record {
     pub all_ranks_report: bool,
     /// Calls by collective.
     pub calls: [Calls; Collective::ALL.len()],
-    pub multicast: Multicast,
+    pub multicast: MulticastCounts,
     /// Number of communicators that do without multicast, by reason.
     pub without_multicast: BTreeMap<String, u64>,
     /// Sources of choices, if they are more than the table that is built in.
@@ -162,6 +163,8 @@ pub struct Record {
     /// Networks that were measured, as the report tells them.
     pub asked: BTreeSet<Asked>,
     pub found: VecDeque<Found>,
+    /// The witness of rank 0, if a report is wanted.
+    pub witness: Option<Witness>,
 }
 
 /// Calls of a collective.
@@ -171,7 +174,7 @@ pub struct Calls {
     /// Calls that were left to the MPI, by reason. Calls name a reason by its index, so none is
     /// ever removed.
     pub left: Vec<(String, Count)>,
-    pub sizes: Sizes,
+    pub sizes: SizeClasses,
 }
 
 /// The measured network between a number of nodes.
@@ -204,7 +207,7 @@ pub struct ReasonId(usize);
 impl Record {
     pub fn served(&mut self, call: &Call, choice: Choice, took: Duration) {
         let (Calls { served, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
-        sizes.add(By::Polycast, bytes, took);
+        sizes.add(Carrier::Polycast, bytes, took);
         match served.iter_mut().find(|(known, _)| *known == choice) {
             Some((_, count)) => count.add(bytes, took),
             None => served.push((choice, Count { calls: 1, bytes, nanos: nanos(took) })),
@@ -214,7 +217,7 @@ impl Record {
     /// Counts a call that was left to the MPI, for a reason of its collective.
     pub fn left(&mut self, call: &Call, ReasonId(reason): ReasonId, took: Duration) {
         let (Calls { left, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
-        sizes.add(By::Mpi, bytes, took);
+        sizes.add(Carrier::Mpi, bytes, took);
         left[reason].1.add(bytes, took);
     }
 

@@ -8,25 +8,25 @@ pub const CLASSES: usize = 32;
 
 /// The library that carried a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum Carrier {
     Polycast,
     Mpi,
 }
 
-impl By {
-    pub const ALL: [By; 2] = [By::Polycast, By::Mpi];
+impl Carrier {
+    pub const ALL: [Carrier; 2] = [Carrier::Polycast, Carrier::Mpi];
 
     pub fn name(self) -> &'static str {
         match self {
-            By::Polycast => "polycast",
-            By::Mpi => "mpi",
+            Carrier::Polycast => "polycast",
+            Carrier::Mpi => "mpi",
         }
     }
 }
 
 /// Calls of a collective by their sizes.
 #[derive(Default)]
-pub struct Sizes {
+pub struct SizeClasses {
     /// The classes, by library and index; empty ones take no memory.
     classes: [[Option<Box<Class>>; CLASSES]; 2],
 }
@@ -38,14 +38,14 @@ pub struct Class {
     times: [u32; BUCKETS],
 }
 
-impl Sizes {
-    pub fn add(&mut self, by: By, bytes: u64, took: Duration) {
+impl SizeClasses {
+    pub fn add(&mut self, by: Carrier, bytes: u64, took: Duration) {
         let class = &mut self.classes[by as usize][class_of(bytes)];
         class.get_or_insert_with(Class::empty).add(bytes, took);
     }
 
     /// The class of this index, if it has any calls.
-    pub fn class(&self, by: By, index: usize) -> Option<&Class> {
+    pub fn class(&self, by: Carrier, index: usize) -> Option<&Class> {
         self.classes[by as usize][index].as_deref()
     }
 }
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn the_median_leaves_the_odd_one_out() {
-        let mut sizes = Sizes::default();
+        let mut sizes = SizeClasses::default();
         for micros in [100, 101, 102, 99, 5000] {
-            sizes.add(By::Mpi, 70_000, Duration::from_micros(micros));
+            sizes.add(Carrier::Mpi, 70_000, Duration::from_micros(micros));
         }
-        let class = sizes.class(By::Mpi, 8).unwrap();
+        let class = sizes.class(Carrier::Mpi, 8).unwrap();
         assert_eq!((class.count.calls, class.count.bytes, class.longest_nanos), (5, 350_000, 5_000_000));
         assert!((90_000..=112_000).contains(&class.median_nanos()), "{}", class.median_nanos());
-        assert!(sizes.class(By::Polycast, 8).is_none());
+        assert!(sizes.class(Carrier::Polycast, 8).is_none());
     }
 }

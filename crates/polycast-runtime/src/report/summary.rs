@@ -1,7 +1,8 @@
 use polycast_core::collective::Collective;
 
+use super::FINALIZED;
 use super::record::{Asked, Calls, Count, Found, Job, Record};
-use super::sizes::{By, CLASSES, bounds};
+use super::sizes::{CLASSES, Carrier, bounds};
 use super::untimed::{LEFT, UNSERVED};
 use crate::machine;
 
@@ -25,6 +26,8 @@ pub struct Summary {
     pub released: u64,
     /// Notes on what else a reader of the report may want to know.
     pub notes: Vec<String>,
+    /// What ended the program's MPI.
+    pub ended_by: &'static str,
     /// Sums over all ranks; `None` if not all ranks take part. Then multicast's numbers are this
     /// rank's, too.
     pub all_ranks: Option<AllRanks>,
@@ -46,7 +49,7 @@ pub struct SizeClass {
     pub first_bytes: u64,
     /// The smallest size above the class; `None`: there is none.
     pub above_bytes: Option<u64>,
-    pub by: By,
+    pub by: Carrier,
     pub count: Count,
     pub times: Times,
 }
@@ -93,13 +96,14 @@ impl Summary {
             attached: record.attached,
             released: record.released,
             notes: alone_where_others_were_expected(record.world_ranks).into_iter().collect(),
+            ended_by: FINALIZED,
             all_ranks: is_sum.then_some(all_ranks),
         }
     }
 
     /// The summary of this rank, which asks no other.
-    pub fn alone(record: &Record) -> Summary {
-        Summary::of(record, |_| false)
+    pub fn alone(record: &Record, ended_by: &'static str) -> Summary {
+        Summary { ended_by, ..Summary::of(record, |_| false) }
     }
 
     /// The broadcasts of this rank.
@@ -170,7 +174,7 @@ fn alone_where_others_were_expected(world_ranks: usize) -> Option<String> {
 }
 
 fn sizes_of(calls: &Calls) -> Vec<SizeClass> {
-    let all = (0..CLASSES).flat_map(|index| By::ALL.map(|by| (index, by)));
+    let all = (0..CLASSES).flat_map(|index| Carrier::ALL.map(|by| (index, by)));
     let known = all.filter_map(|(index, by)| {
         let class = calls.sizes.class(by, index)?;
         let (first_bytes, above_bytes) = bounds(index);

@@ -26,7 +26,7 @@ use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, l
 /// Settings that rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    pub rules: Rules,
+    pub rules: ServiceRules,
     pub network: NetworkSetting,
     /// Measured parameters; without them, tables choose.
     pub parameters: Option<Loaded<Arc<Parameters>>>,
@@ -39,7 +39,7 @@ pub struct Settings {
 /// Rules by which calls are served. Where the user sets nothing: the table that is built in, or
 /// prediction if parameters are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct ServiceRules {
     /// The way that always serves a collective, for some collectives.
     #[serde(with = "as_text")]
     pub forced: Vec<(Collective, Choice)>,
@@ -107,7 +107,7 @@ impl Settings {
     fn read(Names { forced, table, topology, parameters, trials, tune }: Names) -> Current {
         let mut problems = Vec::new();
         let mut without = |instead: &str, problem: String| problems.push(format!("{problem}; {instead}"));
-        let mut rules = Rules::default();
+        let mut rules = ServiceRules::default();
         for ((collective, name), text) in Collective::ALL.into_iter().zip(FORCED).zip(forced) {
             let Some(text) = text else { continue };
             match Choice::read(collective, &text) {

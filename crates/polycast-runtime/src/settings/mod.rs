@@ -5,7 +5,7 @@ mod job;
 mod loaded;
 
 pub use file_name::{can_be_written_in, expand};
-pub use job::{Current, NetworkSetting, Rules, Settings, check_any_settings};
+pub use job::{Current, NetworkSetting, ServiceRules, Settings, check_any_settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;

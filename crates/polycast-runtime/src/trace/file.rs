@@ -10,15 +10,15 @@ use super::Tracer;
 use crate::{machine, say, settings};
 
 /// Name of a rank's file, and the process that writes it: what the process forks does not.
-pub struct Place {
+pub struct TraceName {
     name: CString,
     process: u32,
 }
 
-impl Place {
+impl TraceName {
     /// The place of a rank's file. Rank 0 warns at once if nothing can be written; other ranks warn
     /// in the end.
-    pub fn new(folder: &str, rank: u32) -> Place {
+    pub fn new(folder: &str, rank: u32) -> TraceName {
         let folder = settings::expand(folder);
         let made =
             std::fs::create_dir_all(&folder).and_then(|()| settings::can_be_written_in(folder.as_ref()));
@@ -27,7 +27,7 @@ impl Place {
         }
         let name = Path::new(&folder).join(format!("rank-{rank:06}.trace"));
         let name = CString::new(name.into_os_string().into_encoded_bytes()).unwrap_or_default();
-        Place { name, process: std::process::id() }
+        TraceName { name, process: std::process::id() }
     }
 }
 

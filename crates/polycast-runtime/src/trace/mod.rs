@@ -23,7 +23,7 @@ use polycast_trace::{About, EVENTS, Ending, Event, Kind, NOT_NAMED, Recorder};
 
 pub use self::calls::CallTrace;
 use self::clock::Clocks;
-use self::file::Place;
+use self::file::TraceName;
 use crate::abi::MpiError;
 use crate::digest::Digest;
 use crate::door::Door;
@@ -38,7 +38,7 @@ pub struct Tracer {
     epoch: (Instant, u64),
     /// Beginning of MPI, in nanoseconds since 1970, on the clock of files.
     began_1970_ns: u64,
-    place: Place,
+    place: TraceName,
     /// True if the file is complete: what ends the process later changes nothing.
     is_written: AtomicBool,
     /// Number of communicators there were of each group of ranks. Guards the recorder's tables.
@@ -161,7 +161,7 @@ impl Tracer {
             recorder: Recorder::new(&about, EVENTS),
             epoch,
             began_1970_ns,
-            place: Place::new(folder, rank),
+            place: TraceName::new(folder, rank),
             is_written: AtomicBool::new(false),
             groups: Mutex::new(HashMap::new()),
             clocks,

@@ -6,7 +6,7 @@ use super::store::Id;
 
 /// A message that has arrived at a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct ArrivedMessage {
     pub from: u32,
     pub id: Id,
 }
@@ -23,8 +23,8 @@ pub(super) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Lane {
-    unread: VecDeque<Message>,
-    early: Vec<Message>,
+    unread: VecDeque<ArrivedMessage>,
+    early: Vec<ArrivedMessage>,
 }
 
 /// The number of lanes: to the successor, to the predecessor, to the root. A job's driver gives
@@ -81,15 +81,16 @@ impl Receives {
 }
 
 impl Inbox {
-    pub fn arrive(&mut self, lane: usize, message: Message) {
+    pub fn arrive(&mut self, lane: usize, message: ArrivedMessage) {
         self.lanes[lane].unread.push_back(message);
     }
 
     /// Takes the next message that may be read.
-    pub fn next(&mut self, first_lane: usize) -> Option<(usize, Message)> {
+    pub fn next(&mut self, first_lane: usize) -> Option<(usize, ArrivedMessage)> {
         (0..LANES).map(|i| (first_lane + i) % LANES).find_map(|index| {
             let lane = &mut self.lanes[index];
-            let may_read = |message: &Message| lane.early.iter().all(|early| early.from != message.from);
+            let may_read =
+                |message: &ArrivedMessage| lane.early.iter().all(|early| early.from != message.from);
             let first = lane.unread.iter().position(may_read)?;
             let message = lane.unread.remove(first);
             message.map(|message| (index, message))
@@ -97,7 +98,7 @@ impl Inbox {
     }
 
     /// Keeps back a message that belongs to a later broadcast.
-    pub fn keep(&mut self, lane: usize, message: Message) {
+    pub fn keep(&mut self, lane: usize, message: ArrivedMessage) {
         self.lanes[lane].early.push(message);
     }
 
@@ -124,7 +125,7 @@ mod tests {
     fn an_early_message_keeps_back_those_behind_it() {
         let mut inbox = Inbox::default();
         for id in 0..3 {
-            inbox.arrive(1, Message { from: 5, id });
+            inbox.arrive(1, ArrivedMessage { from: 5, id });
         }
         let (lane, early) = inbox.next(0).unwrap();
         inbox.keep(lane, early);
@@ -138,7 +139,7 @@ mod tests {
     fn but_not_those_of_others() {
         let mut inbox = Inbox::default();
         for (id, from) in [(0, 5), (1, 5), (2, 6)] {
-            inbox.arrive(2, Message { from, id });
+            inbox.arrive(2, ArrivedMessage { from, id });
         }
         let (lane, early) = inbox.next(0).unwrap();
         inbox.keep(lane, early);

@@ -8,7 +8,7 @@ use super::faults::{Burst, Sabotage, Saying, Which};
 use super::inbox::lane;
 use super::random::Random;
 use super::store::{Id, JOB, key};
-use super::world::{Event, Step, World};
+use super::world::{Step, World, WorldEvent};
 
 /// The number of old datagrams that strangers keep in order to send them again.
 const MAX_CAPTURED: usize = 8;
@@ -105,7 +105,11 @@ impl World<'_> {
 
     fn reach(&mut self, node: u32, id: Id, at: Nanos) {
         let takes_time = self.scenario.hardware.ns_per_byte > 0.0;
-        let event = if takes_time { Event::ReachDatagram { node, id } } else { Event::Datagram { node, id } };
+        let event = if takes_time {
+            WorldEvent::ReachDatagram { node, id }
+        } else {
+            WorldEvent::Datagram { node, id }
+        };
         self.events.schedule(at.0, event);
     }
 
@@ -205,9 +209,9 @@ impl World<'_> {
         let (id, communicator, lane) = (self.store.put(message, true), communicator as u8, lane as u8);
         let takes_time = self.scenario.hardware.ns_per_byte > 0.0;
         let event = if takes_time {
-            Event::ReachMessage { to, from, id, communicator, lane }
+            WorldEvent::ReachMessage { to, from, id, communicator, lane }
         } else {
-            Event::Message { to, from, id, communicator, lane }
+            WorldEvent::Message { to, from, id, communicator, lane }
         };
         self.events.schedule(at, event);
         Ok(())

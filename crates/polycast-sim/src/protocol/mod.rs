@@ -40,7 +40,7 @@ pub use check::Violation;
 pub use faults::{
     Arrivals, Burst, Dead, Delay, Faults, Late, RecordedCall, Sabotage, Saying, Slow, Stalled, Target, Which,
 };
-pub use outcome::{Failure, Outcome, Timing};
+pub use outcome::{Failure, ProtocolOutcome, Timing};
 pub use root_sync::{RootSyncResult, RootSyncTrial};
 pub use scaling::{Cluster, Completion, OfNodes, Scaling};
 pub use scenario::{Broadcast, Communicator, Hardware, Scenario};

@@ -5,7 +5,7 @@ use super::totals::Totals;
 
 /// A run in which everything held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ProtocolOutcome {
     /// The counts of what happened.
     pub totals: Totals,
     /// Each broadcast, communicator by communicator.

@@ -1,18 +1,18 @@
 use polycast_core::units::Nanos;
 
 use super::node::Node;
-use super::outcome::{Failure, Outcome, Timing};
+use super::outcome::{Failure, ProtocolOutcome, Timing};
 use super::random::Random;
 use super::scenario::{Broadcast, Scenario};
 use super::store::Store;
 use super::timeline::Timeline;
 use super::totals::Totals;
-use super::world::{Content, Event, World};
+use super::world::{Content, World, WorldEvent};
 use crate::event_queue::EventQueue;
 
 /// Runs scenarios one after the other, in the same memory.
 pub struct Simulator {
-    events: EventQueue<Event>,
+    events: EventQueue<WorldEvent>,
     store: Store,
     timeline: Timeline,
     is_watched: bool,
@@ -49,7 +49,7 @@ impl Simulator {
     ///
     /// # Panics
     /// If the scenario cannot be run: fewer than 2 nodes, a root that is no node, an empty message, more than 255 communicators.
-    pub fn run(&mut self, scenario: &Scenario) -> Result<Outcome, Failure> {
+    pub fn run(&mut self, scenario: &Scenario) -> Result<ProtocolOutcome, Failure> {
         assert!(scenario.nodes >= 2 && scenario.communicators.len() <= 255, "{scenario:?}");
         let broadcasts = || scenario.communicators.iter().flat_map(|communicator| &communicator.broadcasts);
         assert!(broadcasts().all(|b| b.root < scenario.nodes && b.bytes > 0), "{scenario:?}");
@@ -97,7 +97,7 @@ impl Simulator {
 
     /// Runs a scenario so that each broadcast is over, at all nodes, when the next one begins: with
     /// a longer period where need be.
-    pub fn run_apart(&mut self, mut scenario: Scenario) -> Result<Outcome, Failure> {
+    pub fn run_apart(&mut self, mut scenario: Scenario) -> Result<ProtocolOutcome, Failure> {
         loop {
             let outcome = self.run(&scenario)?;
             let overlap = |pair: &[Timing]| pair[1].first_call < pair[0].last_return;
@@ -109,7 +109,7 @@ impl Simulator {
     }
 
     /// Runs a scenario, and says what happened, a line for each event.
-    pub fn narrate(&mut self, scenario: &Scenario) -> (Result<Outcome, Failure>, String) {
+    pub fn narrate(&mut self, scenario: &Scenario) -> (Result<ProtocolOutcome, Failure>, String) {
         self.timeline = Timeline(Some(String::new()));
         let result = self.run(scenario);
         (result, self.timeline.0.take().unwrap_or_default())

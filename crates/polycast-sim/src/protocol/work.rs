@@ -11,7 +11,7 @@ use super::faults::Sabotage;
 use super::inbox::LANES;
 use super::node::End;
 use super::store::Id;
-use super::world::{Event, Step, World};
+use super::world::{Step, World, WorldEvent};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Task {
@@ -222,7 +222,7 @@ impl World<'_> {
         let node = &mut self.nodes[index as usize];
         if node.wake_at.is_none_or(|earlier| at < earlier) {
             node.wake_at = Some(at);
-            self.events.schedule(at.0, Event::Wake { node: index });
+            self.events.schedule(at.0, WorldEvent::Wake { node: index });
         }
     }
 

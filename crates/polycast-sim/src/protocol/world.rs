@@ -20,10 +20,10 @@ use polycast_core::units::Nanos;
 use polycast_protocol::{Fragmentation, Peer, RECEIVES_PER_NEIGHBOR};
 
 use super::check::{Violation, memory, not_needed};
-use super::inbox::Message;
+use super::inbox::ArrivedMessage;
 use super::medium::{FRAGMENTS_KIND, REQUEST_KIND};
 use super::node::{Active, End, Node};
-use super::outcome::{Failure, Outcome, Timing};
+use super::outcome::{Failure, ProtocolOutcome, Timing};
 use super::random::Random;
 use super::scenario::{Broadcast, Scenario};
 use super::store::{Id, Store};
@@ -32,7 +32,7 @@ use super::totals::Totals;
 use crate::event_queue::EventQueue;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum WorldEvent {
     /// A thread calls its next broadcast.
     Call { node: u32, thread: u32 },
     /// The beginning of a datagram is at a node's port.
@@ -73,7 +73,7 @@ pub(super) struct World<'a> {
     pub messages: Vec<Vec<Content>>,
     pub nodes: Vec<Node>,
     pub now: Nanos,
-    pub events: &'a mut EventQueue<Event>,
+    pub events: &'a mut EventQueue<WorldEvent>,
     pub store: &'a mut Store,
     pub random: Random,
     pub totals: Totals,
@@ -94,7 +94,7 @@ const MAX_STEPS: u64 = 1_000_000;
 const STEPS_PER_FRAGMENT: u64 = 400;
 
 impl World<'_> {
-    pub fn run(mut self) -> Result<Outcome, Failure> {
+    pub fn run(mut self) -> Result<ProtocolOutcome, Failure> {
         let fragments: u64 = self.calls().map(|(_, _, cut)| u64::from(cut.fragments()) + 4).sum();
         let most = MAX_STEPS + STEPS_PER_FRAGMENT * fragments * u64::from(self.scenario.nodes);
         let mut steps = 0;
@@ -113,7 +113,7 @@ impl World<'_> {
         self.result()
     }
 
-    fn result(self) -> Result<Outcome, Failure> {
+    fn result(self) -> Result<ProtocolOutcome, Failure> {
         let is_unfinished = |node: &Node| {
             node.threads.iter().zip(&self.threads).any(|(thread, calls)| thread.returned < calls.len())
         };
@@ -132,7 +132,7 @@ impl World<'_> {
             totals.urgent_requests += endpoint.counters().urgent_requests;
             totals.answers += endpoint.counters().answers;
         }
-        Ok(Outcome { totals, broadcasts: self.timings.concat(), took: self.now })
+        Ok(ProtocolOutcome { totals, broadcasts: self.timings.concat(), took: self.now })
     }
 
     fn calls(&self) -> impl Iterator<Item = (usize, usize, Fragmentation)> {
@@ -144,20 +144,20 @@ impl World<'_> {
         })
     }
 
-    fn handle(&mut self, event: Event) -> Step {
+    fn handle(&mut self, event: WorldEvent) -> Step {
         match event {
-            Event::Call { node, thread } => self.call(node, thread as usize),
-            Event::ReachDatagram { node, id } => {
+            WorldEvent::Call { node, thread } => self.call(node, thread as usize),
+            WorldEvent::ReachDatagram { node, id } => {
                 let at = self.take_in(node, self.store.bytes(id).len());
-                self.events.schedule(at.0, Event::Datagram { node, id });
+                self.events.schedule(at.0, WorldEvent::Datagram { node, id });
                 Ok(())
             }
-            Event::ReachMessage { to, from, id, communicator, lane } => {
+            WorldEvent::ReachMessage { to, from, id, communicator, lane } => {
                 let at = self.take_in(to, self.store.bytes(id).len());
-                self.events.schedule(at.0, Event::Message { to, from, id, communicator, lane });
+                self.events.schedule(at.0, WorldEvent::Message { to, from, id, communicator, lane });
                 Ok(())
             }
-            Event::Datagram { node, id } => {
+            WorldEvent::Datagram { node, id } => {
                 let bytes = self.store.bytes(id).len();
                 let most = self.scenario.faults.receive_buffer_bytes;
                 if !self.nodes[node as usize].socket.arrive(id, bytes, most) {
@@ -167,10 +167,10 @@ impl World<'_> {
                 }
                 self.work(node)
             }
-            Event::Message { to, from, id, communicator, lane } => {
-                self.arrive(to, Message { from, id }, communicator.into(), lane.into())
+            WorldEvent::Message { to, from, id, communicator, lane } => {
+                self.arrive(to, ArrivedMessage { from, id }, communicator.into(), lane.into())
             }
-            Event::Wake { node } => {
+            WorldEvent::Wake { node } => {
                 if self.nodes[node as usize].wake_at == Some(self.now) {
                     self.nodes[node as usize].wake_at = None;
                 }
@@ -186,8 +186,8 @@ impl World<'_> {
         node.incoming_free
     }
 
-    fn arrive(&mut self, to: u32, message: Message, communicator: usize, lane: usize) -> Step {
-        let Message { from, id } = message;
+    fn arrive(&mut self, to: u32, message: ArrivedMessage, communicator: usize, lane: usize) -> Step {
+        let ArrivedMessage { from, id } = message;
         if self.is_watched {
             let [sender, receiver] =
                 [from, to].map(|node| &self.nodes[node as usize].ends[communicator].endpoint);
@@ -231,7 +231,7 @@ impl World<'_> {
             let arrivals = &self.scenario.faults.arrivals;
             let at = self.now.max(Nanos(arrivals.period.0 * turn as u64))
                 + arrivals.late.lateness(self.scenario, node, root, turn, &mut self.random);
-            self.events.schedule(at.0, Event::Call { node, thread: thread as u32 });
+            self.events.schedule(at.0, WorldEvent::Call { node, thread: thread as u32 });
         }
     }
 

@@ -9,7 +9,7 @@ use polycast_core::topology::Placed;
 use polycast_core::tree::{PlannedShape, Site};
 use polycast_core::units::{Bytes, Rank, Rate};
 
-use super::choices::Way;
+use super::choices::RoutineWay;
 use super::layout::BINARY;
 
 /// Between hosts, where nothing was measured: on the way, and for each message, in nanoseconds.
@@ -96,11 +96,11 @@ impl Prediction {
     }
 
     /// A broadcast of `bytes`, in nanoseconds.
-    pub fn time_ns(&self, way: Way, bytes: u64, segment: u64) -> f64 {
+    pub fn time_ns(&self, way: RoutineWay, bytes: u64, segment: u64) -> f64 {
         let (way, segment) = match way {
-            Way::Stock => (&self.stock, None),
-            Way::Tree => (&self.tree, Some(segment)),
-            Way::Chain => (&self.chain, Some(segment)),
+            RoutineWay::Stock => (&self.stock, None),
+            RoutineWay::Tree => (&self.tree, Some(segment)),
+            RoutineWay::Chain => (&self.chain, Some(segment)),
         };
         way.cost(&self.predictor, Bytes(bytes), segment).time.0 as f64
     }

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use polycast_core::units::Bytes;
 
 use super::MAX_LINE;
-use super::choices::Choice;
+use super::choices::ChoiceRow;
 use super::layout::{Layout, RootedTree};
 
 /// The C text of all tables that the routine's code needs from its plan. `routine` is the routine's
 /// name, for messages.
-pub fn tables(routine: &str, layout: &Layout, trees: &[RootedTree], choices: &[Choice]) -> String {
+pub fn tables(routine: &str, layout: &Layout, trees: &[RootedTree], choices: &[ChoiceRow]) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -68,7 +68,7 @@ struct tree {
 ";
 
 /// The rows of `choices`, each with what it means, and their number.
-fn rows(text: &mut String, choices: &[Choice], row: impl Fn(&Choice) -> String) {
+fn rows(text: &mut String, choices: &[ChoiceRow], row: impl Fn(&ChoiceRow) -> String) {
     let rows: Vec<String> = choices.iter().map(|choice| format!("{{{}}},", row(choice))).collect();
     let width = rows.iter().map(String::len).max().unwrap_or(0);
     for (row, choice) in rows.iter().zip(choices) {
@@ -77,10 +77,10 @@ fn rows(text: &mut String, choices: &[Choice], row: impl Fn(&Choice) -> String) 
     *text += "};\nenum { CHOICES = sizeof choices / sizeof *choices };\n";
 }
 
-fn meaning(choice: &Choice) -> String {
+fn meaning(choice: &ChoiceRow) -> String {
     let way = match choice {
-        Choice { tree_segment: 1.., .. } => "tree",
-        Choice { chain_segment: 1.., .. } => "chain",
+        ChoiceRow { tree_segment: 1.., .. } => "tree",
+        ChoiceRow { chain_segment: 1.., .. } => "chain",
         _ => "MPI's own",
     };
     match choice.from_bytes {

@@ -114,7 +114,7 @@ pub struct Machine<P: Program> {
     letters: Vec<Letter<P::Load>>,
     unused: Vec<usize>,
     sent: u64,
-    events: EventQueue<Event>,
+    events: EventQueue<NodeEvent>,
     now: u64,
     /// The programs.
     pub program: P,
@@ -145,7 +145,7 @@ enum Processor {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum NodeEvent {
     /// The processor may have done what it did.
     Processor(Node),
     Left(usize),
@@ -161,7 +161,7 @@ impl<P: Program> Machine<P> {
     pub fn new(topology: Topology, switching: Switching, settings: NodeSettings, program: P) -> Machine<P> {
         let nodes = topology.nodes();
         let mut events = EventQueue::new();
-        (0..nodes).for_each(|node| events.schedule(0, Event::Processor(node)));
+        (0..nodes).for_each(|node| events.schedule(0, NodeEvent::Processor(node)));
         Machine {
             settings,
             fabric: Fabric::new(topology, switching, settings.receive_bytes),
@@ -204,8 +204,8 @@ impl<P: Program> Machine<P> {
                 events.schedule(
                     at,
                     match notice {
-                        Notice::Left => Event::Left(letter),
-                        Notice::Arrived { delayed } => Event::Arrived(letter, delayed),
+                        Notice::Left => NodeEvent::Left(letter),
+                        Notice::Arrived { delayed } => NodeEvent::Arrived(letter, delayed),
                     },
                 );
             });
@@ -213,10 +213,10 @@ impl<P: Program> Machine<P> {
         true
     }
 
-    fn happens(&mut self, event: Event) {
+    fn happens(&mut self, event: NodeEvent) {
         match event {
-            Event::Processor(node) => self.processor_done(node),
-            Event::Left(letter) => {
+            NodeEvent::Processor(node) => self.processor_done(node),
+            NodeEvent::Left(letter) => {
                 self.letters[letter].left = self.now;
                 self.program.left(&self.letters[letter]);
                 let node = self.letters[letter].from;
@@ -226,7 +226,7 @@ impl<P: Program> Machine<P> {
                 self.start_sending(node);
                 self.proceed(node);
             }
-            Event::Arrived(letter, delayed) => {
+            NodeEvent::Arrived(letter, delayed) => {
                 let node = self.letters[letter].to;
                 self.letters[letter].arrived = self.now;
                 self.letters[letter].delayed = delayed;
@@ -319,7 +319,7 @@ impl<P: Program> Machine<P> {
     fn occupy(&mut self, node: Node, with: Processor, time: u64) {
         let state = &mut self.nodes[node as usize];
         (state.processor, state.busy_until) = (with, self.now + time);
-        self.events.schedule(self.now + time, Event::Processor(node));
+        self.events.schedule(self.now + time, NodeEvent::Processor(node));
     }
 
     fn call_send(&mut self, node: Node, to: Node, bytes: u64, load: P::Load) {

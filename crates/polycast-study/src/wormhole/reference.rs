@@ -14,14 +14,14 @@ use super::{Channel, Message, Node, Notice, Switching, Topology, Ways};
 pub struct CycleByCycle {
     topology: Topology,
     switching: Switching,
-    lines: Vec<Line>,
-    worms: Vec<Worm>,
+    lines: Vec<ReferenceLine>,
+    worms: Vec<ReferenceWorm>,
     rooms: Rooms,
     now: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct ReferenceLine {
     is_owned: bool,
     /// The flit on the channel, and when it will be over.
     crossing: Option<(u64, u64)>,
@@ -29,7 +29,7 @@ struct Line {
 }
 
 #[derive(Debug)]
-struct Worm {
+struct ReferenceWorm {
     message: Message,
     /// The channel into the receiver's node.
     last_channel: Channel,
@@ -50,7 +50,7 @@ impl CycleByCycle {
         CycleByCycle {
             topology,
             switching,
-            lines: vec![Line::default(); topology.channels() as usize],
+            lines: vec![ReferenceLine::default(); topology.channels() as usize],
             worms: Vec::new(),
             rooms: Rooms::new(topology.nodes(), receive_bytes),
             now: 0,
@@ -62,7 +62,7 @@ impl CycleByCycle {
         let priority = self.switching.priority(message.number, 0, at);
         let last_channel = self.topology.consumption(message.to);
         let (path, asks_at) = (Vec::new(), Some(at));
-        self.worms.push(Worm {
+        self.worms.push(ReferenceWorm {
             message,
             last_channel,
             path,
@@ -92,7 +92,7 @@ impl CycleByCycle {
             worm.arrive(now, &self.switching, &mut self.lines, &mut tell);
         }
         let has_left =
-            |worm: &Worm| worm.path.last().is_some_and(|last| !self.lines[*last as usize].is_owned);
+            |worm: &ReferenceWorm| worm.path.last().is_some_and(|last| !self.lines[*last as usize].is_owned);
         self.worms.retain(|worm| !has_left(worm));
         self.arbitrate();
         for worm in &mut self.worms {
@@ -135,13 +135,13 @@ impl CycleByCycle {
     }
 }
 
-impl Worm {
+impl ReferenceWorm {
     /// Lets flits come to the ends of channels.
     fn arrive(
         &mut self,
         now: u64,
         switching: &Switching,
-        lines: &mut [Line],
+        lines: &mut [ReferenceLine],
         tell: &mut impl FnMut(u64, Message, Notice),
     ) {
         for hop in self.passed..self.path.len() {
@@ -173,7 +173,7 @@ impl Worm {
 
     /// Lets flits start over channels, from the head to the tail, so that one takes the room that
     /// another leaves at this time.
-    fn start_flits(&mut self, now: u64, switching: &Switching, lines: &mut [Line]) {
+    fn start_flits(&mut self, now: u64, switching: &Switching, lines: &mut [ReferenceLine]) {
         for hop in (self.passed..self.path.len()).rev() {
             let to_node = self.path[hop] == self.last_channel;
             let line = &lines[self.path[hop] as usize];

@@ -127,7 +127,7 @@ fn launch(
         env,
         extra: shell_words::split(args.mpiexec_args.as_deref().unwrap_or_default())?,
     };
-    let mut command = lab.on_host(&first, &mpi.command(&launch, &program))?;
+    let mut command = lab.launch_on(&first, &mpi.command(&launch, &program))?;
     // In the lab of an ordinary user everybody is root, but can do no more than that user.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     Ok(command)

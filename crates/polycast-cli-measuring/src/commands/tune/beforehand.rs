@@ -31,7 +31,7 @@ use crate::jobs::target::JobTarget;
 use crate::measure::doubt;
 use crate::measure::pairs;
 use crate::measure::size::Figures;
-use crate::measure::sizes::Plan;
+use crate::measure::sizes::SizesPlan;
 use crate::mpi::Mpi;
 use crate::network::Variables;
 use crate::settings::{PARAMETERS, ReadError, TOPOLOGY, read_parameters, read_topology};
@@ -154,7 +154,7 @@ impl Beforehand<'_> {
         let hosts = hosts(&job);
         let pairs = pairs::choose(&hosts, topology);
         let limit_ns = 2.0 * args.time.as_secs_f64() * 1e9;
-        let plan = Plan { sizes: MESSAGES.to_vec(), may_stop: true, most: MESSAGES.len(), limit_ns };
+        let plan = SizesPlan { sizes: MESSAGES.to_vec(), may_stop: true, most: MESSAGES.len(), limit_ns };
         let progress = progress()?;
         let figures = measure(&mut job, &pairs, &hosts, &plan, &progress)?;
         job.shutdown()?;

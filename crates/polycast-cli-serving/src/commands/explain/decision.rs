@@ -8,7 +8,7 @@ use polycast_core::policy::{self, By, Explanation, LookedAt, Verdict};
 use polycast_core::units::Bytes;
 use serde::Serialize;
 
-use super::measured::Measured;
+use super::measured::TuneMeasurement;
 use super::mixed::OnTwoLevels;
 use super::prediction::Reason;
 use crate::terminal::hanging;
@@ -38,7 +38,7 @@ pub struct Decision {
     pub times: Option<Times>,
     /// The measurements of a tuning, where the table is one that the tuning wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
+    pub measured: Option<TuneMeasurement>,
     /// The measured parameters' word on two levels, where nodes have several ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub two_level: Option<OnTwoLevels>,

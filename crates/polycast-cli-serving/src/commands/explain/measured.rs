@@ -15,7 +15,7 @@ const ALIKE: f64 = 1.03;
 /// The measurements of `polycast tune` for such calls, as they stand beside the table that it
 /// wrote.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct TuneMeasurement {
     /// The size that was measured, the nearest one.
     bytes: u64,
     /// The place of the measurement, and the MPI above which it was made.
@@ -35,14 +35,14 @@ struct Way {
     verdict: String,
 }
 
-impl Measured {
+impl TuneMeasurement {
     /// `None` if nothing stands there about calls of this collective on communicators of this shape.
     pub fn read(
         table: &str,
         shape: CommunicatorShape,
         collective: Collective,
         bytes: Bytes,
-    ) -> Option<Measured> {
+    ) -> Option<TuneMeasurement> {
         let path = beside(Path::new(table), ".found");
         let store = path.is_file().then(|| Store::open(&path).ok()).flatten()?;
         let is_it = |key: &Key| {
@@ -78,7 +78,7 @@ impl Measured {
                 verdict: verdict(choice, *numbers),
             }
         };
-        Some(Measured {
+        Some(TuneMeasurement {
             bytes: record.block_bytes,
             place: record.key.place.clone(),
             mpi: record.key.mpi.clone(),

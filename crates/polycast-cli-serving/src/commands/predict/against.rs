@@ -13,7 +13,7 @@ use polycast_core::units::{Bytes, Nanos, Rank};
 use serde::Serialize;
 
 use super::mixed::{self, Entry};
-use super::results::{Measured, Results};
+use super::results::{ResultPoint, Results};
 use super::table::us;
 use crate::terminal::{nanoseconds, paragraph, table};
 
@@ -81,7 +81,7 @@ impl Against {
     /// root that rotates is predicted as rank 0.
     pub fn new(
         results: &Results,
-        between: Option<&[Measured]>,
+        between: Option<&[ResultPoint]>,
         parameters: &Parameters,
         placed: &Placed,
     ) -> Result<Against, AgainstError> {
@@ -95,7 +95,7 @@ impl Against {
             two_level_missing: None,
         };
         let ranks = placed.host_of.len();
-        let root_of = |point: &Measured| point.root.parse::<u32>().unwrap_or(0);
+        let root_of = |point: &ResultPoint| point.root.parse::<u32>().unwrap_or(0);
         if let Some(root) = results.points.iter().map(root_of).find(|root| *root as usize >= ranks) {
             return Err(AgainstError::Root { root, ranks });
         }
@@ -220,18 +220,18 @@ impl Against {
 }
 
 /// True if the point is of an algorithm through shared memory, which is what the forms are about.
-fn is_on_two_levels(point: &Measured) -> bool {
+fn is_on_two_levels(point: &ResultPoint) -> bool {
     point.algorithm.is_some_and(|one| one.entry.name == ON_NODE.entry.name && one.shares_memory())
 }
 
-fn predicted(predictor: &mut Predictor, point: &Measured, ranks: usize) -> Option<Nanos> {
+fn predicted(predictor: &mut Predictor, point: &ResultPoint, ranks: usize) -> Option<Nanos> {
     let algorithm = point.algorithm.filter(|algorithm| !algorithm.shares_memory())?;
     let predicted = Predicted::of_call(predictor, &algorithm, point.collective(), point.block(ranks))?;
     Some(predicted.time)
 }
 
 /// `None` if the point has no time.
-fn pair(point: &Measured, time: Nanos) -> Option<Pair> {
+fn pair(point: &ResultPoint, time: Nanos) -> Option<Pair> {
     let measured_us = point.median_us.filter(|us| *us > 0.0)?;
     Some(Pair {
         collective: point.operation.name(),

@@ -12,7 +12,7 @@ use polycast_core::units::statistics::{quantile, sorted};
 use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
-use super::results::Measured;
+use super::results::ResultPoint;
 use super::table::us;
 use crate::terminal::{nanoseconds, paragraph, table};
 
@@ -23,11 +23,11 @@ const CLOSE: f64 = 0.05;
 #[derive(Serialize)]
 pub struct Levels {
     bytes: u64,
-    predictions: Vec<Row>,
+    predictions: Vec<MixedRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct MixedRow {
     algorithm: String,
     /// The form that measured parameters speak for.
     form: &'static str,
@@ -60,7 +60,7 @@ pub fn levels(
         MixedPredictor::of(collective, placed, parameters, root).map_err(|why| nothing(collective, why))?;
     let of = |bytes: &Bytes| Levels {
         bytes: bytes.0,
-        predictions: predictor.best(*bytes).iter().map(Row::new).collect(),
+        predictions: predictor.best(*bytes).iter().map(MixedRow::new).collect(),
     };
     Ok(sizes.iter().map(of).collect())
 }
@@ -91,15 +91,15 @@ pub fn nothing(collective: Collective, why: NotMixed) -> String {
     }
 }
 
-impl Row {
-    fn new(cost: &MixedCost) -> Row {
+impl MixedRow {
+    fn new(cost: &MixedCost) -> MixedRow {
         let by_form = |(form, time): &(MixedForm, _)| ByForm {
             form: form.name(),
             equation: form.equation(),
             time_us: us(*time),
             used: *form == cost.used,
         };
-        Row {
+        MixedRow {
             algorithm: cost.algorithm.to_string(),
             form: cost.used.name(),
             equation: cost.used.equation(),
@@ -176,9 +176,9 @@ struct ErrorOf {
 /// Held against a measured time on so many ranks. `between` are the same chains, trees or rings of the nodes alone.
 pub fn entry(
     predictor: &mut MixedPredictor<'_>,
-    point: &Measured,
+    point: &ResultPoint,
     ranks: usize,
-    between: Option<&[Measured]>,
+    between: Option<&[ResultPoint]>,
 ) -> Option<Entry> {
     let algorithm = point.algorithm?;
     let measured_us = point.median_us.filter(|us| *us > 0.0)?;
@@ -195,7 +195,7 @@ pub fn entry(
         false => tree.to_owned(),
     };
     // Blocks of a node's ranks together are the largest buffer, as a node's alone are.
-    let is_it = |other: &&Measured| {
+    let is_it = |other: &&ResultPoint| {
         (other.collective(), &other.variant, other.bytes) == (point.collective(), &of_nodes, point.bytes)
     };
     let between_us = between.and_then(|points| points.iter().find(is_it)?.median_us);

@@ -47,7 +47,7 @@ const SOURCES_OF_OTHERS: [(&str, &str); 2] = [
 pub struct Models<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     collective: Option<&'static str>,
-    measured: Measured<'a>,
+    measured: ParametersOrigin<'a>,
     classes: Vec<Class>,
     /// The closed forms, where ranks were given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Models<'a> {
 }
 
 #[derive(Serialize)]
-struct Measured<'a> {
+struct ParametersOrigin<'a> {
     when: &'a str,
     r#where: &'a str,
 }
@@ -85,17 +85,17 @@ struct Forms {
     collective: Collective,
     ranks: u32,
     class: &'static str,
-    sizes: Vec<Size>,
+    sizes: Vec<ModelSize>,
 }
 
 #[derive(Serialize)]
-struct Size {
+struct ModelSize {
     bytes: u64,
-    algorithms: Vec<Row>,
+    algorithms: Vec<ModelRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ModelRow {
     algorithm: String,
     /// All messages followed; if they are too many, as `predict` says without `--models`, or nothing.
     schedule_us: Option<f64>,
@@ -114,7 +114,7 @@ impl<'a> Models<'a> {
         let measured = parameters.measured();
         Models {
             collective: job.as_ref().map(|(collective, ..)| collective.name()),
-            measured: Measured { when: &measured.when, r#where: &measured.place },
+            measured: ParametersOrigin { when: &measured.when, r#where: &measured.place },
             classes: parameters.classes().map(|(class, of)| Class::new(class, of)).collect(),
             closed_forms: job.map(|(collective, predictor, sizes)| Forms::new(collective, predictor, sizes)),
         }
@@ -231,7 +231,7 @@ impl Forms {
                 let segment = algorithm.segment.map(|segment| segment.get());
                 let forms = ClosedForms::of(formulas, &parameters, ranks, bytes.0, segment);
                 let form = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
-                Row {
+                ModelRow {
                     algorithm: algorithm.to_string(),
                     schedule_us: Some(us(predictor
                         .follow(&algorithm, Collective::Broadcast, bytes)
@@ -248,7 +248,7 @@ impl Forms {
                     let Some(Formulas::Stages(stages)) = algorithm.entry.formulas else { return None };
                     let stages = stages(ranks)?;
                     let gamma_ns = Work::default().combine_ns_per_byte;
-                    Some(Row {
+                    Some(ModelRow {
                         algorithm: algorithm.to_string(),
                         schedule_us: predictor.follow(&algorithm, collective, bytes).map(us),
                         hockney_us: Some(stages.ns(&parameters.hockney(), gamma_ns, bytes) / 1e3),
@@ -257,7 +257,7 @@ impl Forms {
                         hold_end_us: None,
                     })
                 };
-                return Size { bytes: bytes.0, algorithms: algorithms.filter_map(row).collect() };
+                return ModelSize { bytes: bytes.0, algorithms: algorithms.filter_map(row).collect() };
             }
             let mut algorithms = Vec::new();
             for entry in Registry::BUILT_IN.of(collective) {
@@ -270,16 +270,16 @@ impl Forms {
                     algorithms.push(row(predictor, &best, formulas));
                 }
             }
-            Size { bytes: bytes.0, algorithms }
+            ModelSize { bytes: bytes.0, algorithms }
         });
         Forms { collective, ranks, class: class.name(), sizes: sizes.collect() }
     }
 }
 
-impl Size {
+impl ModelSize {
     /// The size stands in the first row.
     fn rows(&self, columns: usize) -> Vec<Vec<String>> {
-        let row = |(index, row): (usize, &Row)| {
+        let row = |(index, row): (usize, &ModelRow)| {
             let size = if index == 0 { Bytes(self.bytes).to_string() } else { String::new() };
             let forms = [row.hockney_us, row.log_gp_us, row.p_log_gp_us, row.hold_end_us];
             let times = std::iter::once(row.schedule_us).chain(forms).take(columns - 2);

@@ -15,12 +15,12 @@ pub struct Results {
     /// The hosts as for `--hosts`, in the order of the ranks.
     pub hosts: String,
     /// The points, in the order of the file.
-    pub points: Vec<Measured>,
+    pub points: Vec<ResultPoint>,
 }
 
 /// The figures of one variant at one size, as far as they are needed here.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Measured {
+pub struct ResultPoint {
     /// The operation; of older files a broadcast.
     #[serde(default = "broadcast")]
     collective: String,
@@ -51,7 +51,7 @@ fn broadcast() -> String {
     Operation::Bcast.name().to_owned()
 }
 
-impl Measured {
+impl ResultPoint {
     /// The collective whose algorithms served the calls.
     pub fn collective(&self) -> Collective {
         self.operation.collective()
@@ -114,8 +114,8 @@ impl Results {
         let points = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| serde_json::from_str(line).map_err(error(number, "a measurement")));
-        let mut points: Vec<Measured> = points.collect::<Result<_, _>>()?;
-        points.retain_mut(Measured::find_names);
+        let mut points: Vec<ResultPoint> = points.collect::<Result<_, _>>()?;
+        points.retain_mut(ResultPoint::find_names);
         Ok(Results { hosts: hosts.collect::<Vec<_>>().join(","), points })
     }
 }

@@ -27,7 +27,7 @@ pub struct Page<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PredictionAnswer<'a> {
     collective: &'static str,
     ranks: usize,
     root: u32,
@@ -110,7 +110,7 @@ impl Page<'_> {
                 .map(|predicted| self.row(predicted, comparison.bytes))
                 .collect(),
         });
-        let answer = Answer {
+        let answer = PredictionAnswer {
             collective: self.collective.name(),
             ranks: self.placed.host_of.len(),
             root: self.predictor.root().0,

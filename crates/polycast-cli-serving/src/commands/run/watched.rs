@@ -49,7 +49,7 @@ fn look(child: &mut Child, mut stderr: ChildStderr) -> io::Result<bool> {
     rustix::io::ioctl_fionbio(&stderr, true)?;
     let ending = rustix::process::Pid::from_raw(child.id() as i32)
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let mut answer = Answer::default();
+    let mut answer = AnswerSearch::default();
     loop {
         let has_ended = child.try_wait()?.is_some();
         if pass_on(&mut stderr, &mut answer)? || has_ended {
@@ -67,7 +67,7 @@ fn look(child: &mut Child, mut stderr: ChildStderr) -> io::Result<bool> {
 
 /// Hands on all that is there; returns whether it was the last. What nobody reads here is still
 /// looked at.
-fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
+fn pass_on(stderr: &mut ChildStderr, answer: &mut AnswerSearch) -> io::Result<bool> {
     let mut bytes = [0; 64 * 1024];
     loop {
         match stderr.read(&mut bytes) {
@@ -85,13 +85,13 @@ fn pass_on(stderr: &mut ChildStderr, answer: &mut Answer) -> io::Result<bool> {
 
 /// The search for answers in bytes that come in pieces.
 #[derive(Default)]
-struct Answer {
+struct AnswerSearch {
     came: bool,
     /// The end of what has come, shorter than an answer.
     tail: Vec<u8>,
 }
 
-impl Answer {
+impl AnswerSearch {
     fn look(&mut self, bytes: &[u8]) {
         if self.came {
             return;
@@ -114,12 +114,12 @@ mod tests {
     fn an_answer_is_found_wherever_pieces_of_it_end() {
         let text = b"[1,0]<stderr>:polycast: report: served 20 of 20 broadcasts";
         for at in 0..text.len() {
-            let mut answer = Answer::default();
+            let mut answer = AnswerSearch::default();
             answer.look(&text[..at]);
             answer.look(&text[at..]);
             assert!(answer.came, "{at}");
         }
-        let mut answer = Answer::default();
+        let mut answer = AnswerSearch::default();
         [&b"polycast: warning: "[..], b"report: ", b"x"].into_iter().for_each(|bytes| answer.look(bytes));
         assert!(!answer.came);
     }

@@ -44,9 +44,9 @@ pub fn run(args: &Args) -> Outcome {
 #[derive(Serialize)]
 struct Report {
     file: String,
-    mistakes: Vec<Finding>,
+    mistakes: Vec<Mistake>,
     /// The findings that keep the description from being a tree.
-    warnings: Vec<Finding>,
+    warnings: Vec<Mistake>,
     /// The topology that was found, if a job can use it.
     topology: Option<String>,
     /// Notes on what was assumed, and what is left out.
@@ -54,7 +54,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Finding {
+struct Mistake {
     /// The line's number, counted from 1; 0 for the file as a whole.
     line: usize,
     text: String,
@@ -70,7 +70,7 @@ impl Report {
         let of_kind = |kind: ProblemKind| {
             let wanted = problems.iter().filter(|problem| problem.kind == kind);
             wanted
-                .map(|problem| Finding {
+                .map(|problem| Mistake {
                     line: problem.line,
                     text: problem.text.clone(),
                     printed: problem.to_string(),

@@ -153,7 +153,7 @@ impl TwoLevel {
     }
 
     /// The lanes where they go down a tree of nodes, by multicast, or nowhere.
-    fn plan(&self, call: Call, nodes: &Nodes, rank: Rank) -> Plan {
+    fn plan(&self, call: Call, nodes: &Nodes, rank: Rank) -> LanesPlan {
         let Call { root, bytes, .. } = call;
         let is_on_root_node = nodes.mine() == nodes.of(root);
         let leader = nodes.leaders()[nodes.of(root) as usize];
@@ -164,7 +164,7 @@ impl TwoLevel {
             Between::Multicast => (leader, self.overlap),
             Between::Tree(_) | Between::ScatterRing => (root, self.overlap),
         };
-        let mut plan = Plan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
+        let mut plan = LanesPlan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
         if bytes.0 == 0 {
             return plan;
         }
@@ -185,7 +185,7 @@ impl TwoLevel {
     }
 
     /// The lanes of the rank that stands for its node.
-    fn between_nodes(&self, plan: &mut Plan, call: Call, nodes: &Nodes, from_node: Rank) {
+    fn between_nodes(&self, plan: &mut LanesPlan, call: Call, nodes: &Nodes, from_node: Rank) {
         let root_node = nodes.of(call.root);
         let stands_for =
             |node: u32| if node == root_node { from_node } else { nodes.leaders()[node as usize] };
@@ -292,13 +292,13 @@ enum Unit {
 
 /// Lanes of segments and pieces. Where a rank receives, that is its first lane, and all others wait for it.
 #[derive(Debug)]
-struct Plan {
+struct LanesPlan {
     cut: Cut,
     lanes: Vec<Lane>,
     units: Vec<Unit>,
 }
 
-impl Plan {
+impl LanesPlan {
     fn lane(&mut self, kind: Kind, unit: Unit) {
         let steps = if unit == Unit::Segment { self.cut.segments() } else { self.cut.pieces() };
         self.lanes.push(Lane::new(kind, steps));
@@ -319,7 +319,7 @@ impl Plan {
     }
 }
 
-impl Schedule for Plan {
+impl Schedule for LanesPlan {
     fn lanes(&self) -> &[Lane] {
         &self.lanes
     }

@@ -1,6 +1,6 @@
 //! Rounds as lanes, for the checker of schedules: a cell is a published stream, and its readers fetch from it.
 
-use super::{Algorithm, ROOM, Rounds, Source, Step};
+use super::{Algorithm, CellSource, ROOM, ReductionStep, Rounds};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Fabric, Kind, LaneIndex, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
@@ -13,7 +13,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dy
     let all: Vec<Rounds> =
         (0..call.ranks).map(|rank| Rounds::new(algorithm, call, Rank(rank), ROOM)).collect();
     let rounds = &all[rank.index()];
-    let mut lanes = Lanes::new(&all, rank);
+    let mut lanes = RoundLanes::new(&all, rank);
     // Where the streams of all writers have got to.
     let mut begins = vec![0; all.len()];
     for round in 0..rounds.count() {
@@ -52,7 +52,7 @@ fn barrier(call: &Call, rank: Rank) -> Listed {
 }
 
 /// The lanes of one rank, as far as the rounds have got.
-struct Lanes {
+struct RoundLanes {
     list: Listed,
     local: Counted,
     publish: Option<Counted>,
@@ -82,15 +82,16 @@ impl Counted {
     }
 }
 
-impl Lanes {
-    fn new(all: &[Rounds], rank: Rank) -> Lanes {
+impl RoundLanes {
+    fn new(all: &[Rounds], rank: Rank) -> RoundLanes {
         let Rounds { call, chunk, .. } = all[rank.index()];
         let mut list = Listed::default();
         let mut lane = |kind| Counted { lane: list.lane(kind), count: 0 };
         // The first chunk is the longest, so who takes from whom is seen there.
         let takes_from = |reader: Rank, writer: Rank| {
             let rounds = &all[reader.index()];
-            let is_its = |from: &Source| matches!(from, Source::Cell { writer: of, .. } if *of == writer);
+            let is_its =
+                |from: &CellSource| matches!(from, CellSource::Cell { writer: of, .. } if *of == writer);
             (0..rounds.count().min(2)).any(|round| rounds.takes(round).any(|take| is_its(&take.from)))
         };
         let others = || (0..call.ranks).map(Rank).filter(|other| *other != rank);
@@ -111,19 +112,19 @@ impl Lanes {
         let spread = chunk * u64::from(call.ranks);
         let operands = result + own_cell.map_or(0, |_| spread.max(cell));
         list.set_scratch_bytes(operands + spread);
-        Lanes { list, local, publish, fetches, own_cell, operands }
+        RoundLanes { list, local, publish, fetches, own_cell, operands }
     }
 
     /// Adds the steps of a round. `position`: where in a writer's stream a byte of its cell is.
     fn round(&mut self, rounds: &Rounds, round: u64, position: impl Fn(Rank, u64) -> u64) {
-        let Lanes { list, local, publish, fetches, own_cell, operands } = self;
+        let RoundLanes { list, local, publish, fetches, own_cell, operands } = self;
         let step = rounds.step(round).1;
-        let is_combined = rounds.call.collective.combines() && step == Step::Combine;
+        let is_combined = rounds.call.collective.combines() && step == ReductionStep::Combine;
         // What was published before is not overwritten until it is.
         let published = publish.map_or(After::Start, Counted::after);
         for put in rounds.puts(round).filter(|put| put.from.length() > 0) {
             let mut from = put.from;
-            if let Some(cell) = own_cell.filter(|_| step == Step::Combine) {
+            if let Some(cell) = own_cell.filter(|_| step == ReductionStep::Combine) {
                 let to = Slice::scratch(cell + put.at..cell + put.at + from.length());
                 local.add(list, Action::Copy { from, to: to.clone() }, published);
                 from = to;
@@ -139,12 +140,12 @@ impl Lanes {
         let published = publish.map_or(After::Start, Counted::after);
         for take in rounds.takes(round) {
             let (from, after) = match take.from {
-                Source::Own(from) => (from, published),
-                Source::Cell { writer, at } if writer == rounds.rank => {
+                CellSource::Own(from) => (from, published),
+                CellSource::Cell { writer, at } if writer == rounds.rank => {
                     let at = own_cell.unwrap_or(0) + at;
                     (Slice::scratch(at..at + take.to.length()), After::Start)
                 }
-                Source::Cell { writer, at } => {
+                CellSource::Cell { writer, at } => {
                     let Some(fetch) = &mut fetches[writer.index()] else { continue };
                     let start = *operands + u64::from(writer.0) * rounds.chunk;
                     let operand = Slice::scratch(start..start + take.to.length());

@@ -68,9 +68,14 @@ fn whoever_changes_a_step_is_found_out() {
 fn taken_from(rounds: &Rounds, round: u64) -> Vec<String> {
     let told = |take: Take| {
         let from = match take.from {
+<<<<<<< HEAD
             Source::Own(slice) if slice.buffer == Buffer::Scratch => format!("waiting {:?}", slice.bytes),
             Source::Own(slice) => format!("own {:?}", slice.bytes),
             Source::Cell { writer, at } => format!("{writer}+{at}"),
+=======
+            CellSource::Own(slice) => format!("own {:?}", slice.bytes),
+            CellSource::Cell { writer, at } => format!("{writer}+{at}"),
+>>>>>>> main
         };
         let to = if take.to.buffer == Buffer::Scratch { "waiting " } else { "" };
         format!("{from}{}{to}{:?}", if take.combines { " with " } else { " to " }, take.to.bytes)

@@ -23,7 +23,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let exchange = Exchange::new(call, nodes, algorithm.within());
+    let exchange = NodeExchange::new(call, nodes, algorithm.within());
     let (members, width) = (&exchange.members, exchange.width);
     let (stand_in, own) = (members.my_stand_in(), exchange.own());
     let inner_call = Call { is_in_place: false, ..members.between(width * width * call.bytes.0) };
@@ -132,18 +132,18 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     Box::new(list)
 }
 
-struct Exchange<'a> {
+struct NodeExchange<'a> {
     call: &'a Call,
     nodes: &'a Nodes,
     members: Members<'a>,
     width: u64,
 }
 
-impl<'a> Exchange<'a> {
-    fn new(call: &'a Call, nodes: &'a Nodes, within: Within) -> Exchange<'a> {
+impl<'a> NodeExchange<'a> {
+    fn new(call: &'a Call, nodes: &'a Nodes, within: Within) -> NodeExchange<'a> {
         let members = Members::new(call, nodes, within);
         let width = members.width();
-        Exchange { call, nodes, members, width }
+        NodeExchange { call, nodes, members, width }
     }
 
     fn own(&self) -> Buffer {

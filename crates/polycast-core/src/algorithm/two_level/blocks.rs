@@ -19,7 +19,7 @@ use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Pos
 use crate::units::Rank;
 
 /// The blocks of one call, and what the schedules of its collectives have in common.
-struct Blocks<'a> {
+struct CallBlocks<'a> {
     call: &'a Call,
     nodes: &'a Nodes,
     members: Members<'a>,
@@ -30,11 +30,11 @@ struct Blocks<'a> {
     most: u64,
 }
 
-impl<'a> Blocks<'a> {
-    fn new(algorithm: &Algorithm, call: &'a Call, nodes: &'a Nodes, rank: Rank) -> Blocks<'a> {
+impl<'a> CallBlocks<'a> {
+    fn new(algorithm: &Algorithm, call: &'a Call, nodes: &'a Nodes, rank: Rank) -> CallBlocks<'a> {
         let members = Members::new(call, nodes, algorithm.within());
         let (width, is_same, most) = (members.width(), members.are_in_order(), algorithm.buffer_bytes());
-        Blocks { call, nodes, members, rank, width, is_same, most }
+        CallBlocks { call, nodes, members, rank, width, is_same, most }
     }
 
     fn inner(&self, algorithm: &Algorithm) -> Inner {
@@ -143,7 +143,7 @@ pub(super) fn allgather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank:
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let blocks = Blocks::new(algorithm, call, nodes, rank);
+    let blocks = CallBlocks::new(algorithm, call, nodes, rank);
     let own = match call.is_in_place {
         true => Slice::output(blocks.block(rank)),
         false => Slice::input(0..call.bytes.0),
@@ -224,7 +224,7 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let blocks = Blocks::new(algorithm, call, nodes, rank);
+    let blocks = CallBlocks::new(algorithm, call, nodes, rank);
     let own = Slice::input(0..call.bytes.0);
     if rank != blocks.members.my_stand_in() {
         blocks.hand_up(&mut list, &own);
@@ -283,7 +283,7 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let blocks = Blocks::new(algorithm, call, nodes, rank);
+    let blocks = CallBlocks::new(algorithm, call, nodes, rank);
     let stand_in = blocks.members.my_stand_in();
     let inner = blocks.inner(algorithm);
     // The parts of its ranks' blocks in the order in which they are handed out on a node.

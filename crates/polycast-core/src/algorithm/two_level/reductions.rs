@@ -23,7 +23,7 @@ use crate::units::Rank;
 const SLOTS: u64 = 4;
 
 /// The data in the order in which it goes up, and down.
-struct Pieces {
+struct ReductionPieces {
     up: Vec<Range<u64>>,
     /// The beginning of each of these pieces, rising, and its place among them: together they are
     /// all of the data, once.
@@ -33,8 +33,8 @@ struct Pieces {
     down: Vec<(Range<u64>, When)>,
 }
 
-impl Pieces {
-    fn new(algorithm: &Algorithm, call: &Call, inner: &Inner, own: Buffer) -> Pieces {
+impl ReductionPieces {
+    fn new(algorithm: &Algorithm, call: &Call, inner: &Inner, own: Buffer) -> ReductionPieces {
         let (most, element) = (algorithm.buffer_bytes(), call.element.get());
         let cut = |bytes: Range<u64>| parts(bytes, most, element);
         let mut known = Covered::default();
@@ -59,7 +59,7 @@ impl Pieces {
         let down = overlapped(come, overlap, When::AllCome);
         let down =
             down.into_iter().flat_map(|(bytes, when)| cut(bytes).map(move |part| (part, when.clone())));
-        Pieces { places: Pieces::places(&up), up, before, down: down.collect() }
+        ReductionPieces { places: ReductionPieces::places(&up), up, before, down: down.collect() }
     }
 
     fn places(up: &[Range<u64>]) -> Vec<(u64, usize)> {
@@ -93,7 +93,8 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     let posting = if call.is_in_place { Posting::InTurn } else { Posting::AtOnce };
     let between = Call { is_in_place: true, ..members.between(call.bytes.0) };
     let inner = Inner::new(algorithm.between(), algorithm, &between, nodes.mine());
-    let pieces = Pieces::new(algorithm, call, &inner, if is_result { Buffer::Output } else { Buffer::Input });
+    let pieces =
+        ReductionPieces::new(algorithm, call, &inner, if is_result { Buffer::Output } else { Buffer::Input });
     if rank == stand_in {
         let sums = Sums::new(call, rank, &members, &pieces, is_result);
         let up = sums.lanes(&mut list, &members, &pieces);
@@ -153,11 +154,16 @@ struct Sums {
 }
 
 impl Sums {
+<<<<<<< HEAD
     fn new(call: &Call, rank: Rank, members: &Members, pieces: &Pieces, is_result: bool) -> Sums {
         let ranks = members.mine().to_vec();
         let is_alone = ranks.len() == 1;
         let mine = ranks.iter().position(|member| *member == rank).unwrap_or(0);
         let combinations = CombinationTree::new(ranks.len() as u32).combinations();
+=======
+    fn new(call: &Call, rank: Rank, members: &Members, pieces: &ReductionPieces, is_result: bool) -> Sums {
+        let others = members.others();
+>>>>>>> main
         let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
         let place = match (is_result, is_alone) {
             (true, _) => (Buffer::Output, 0),
@@ -224,12 +230,18 @@ impl Sums {
     }
 
     /// Adds lanes that put together the sum of each piece; returns the one that ends with it.
+<<<<<<< HEAD
     fn lanes(&self, list: &mut Listed, members: &Members, pieces: &Pieces) -> LaneIndex {
         let last = self.ranks.len() - 1;
         let mut fetch = |(place, of): (usize, &Rank)| {
             (place != self.mine).then(|| lane_from(list, members, *of, Posting::InTurn))
         };
         let fetches: Vec<Option<LaneIndex>> = (0..).zip(&self.ranks).map(&mut fetch).collect();
+=======
+    fn lanes(&self, list: &mut Listed, members: &Members, pieces: &ReductionPieces) -> LaneIndex {
+        let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
+        let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();
+>>>>>>> main
         let local = list.lane(Kind::Local);
         let (slots, work) = (SLOTS.min(pieces.up.len() as u64), self.work());
         let mut at = 0;
@@ -301,7 +313,8 @@ mod tests {
     #[test]
     fn bytes_have_gone_up_with_the_last_piece_that_has_some_of_them() {
         let up = vec![8..12, 0..3, 3..8, 12..20];
-        let pieces = Pieces { places: Pieces::places(&up), up, before: 0, down: Vec::new() };
+        let pieces =
+            ReductionPieces { places: ReductionPieces::places(&up), up, before: 0, down: Vec::new() };
         for (start, end) in (0..=20).flat_map(|start| (start..=20).map(move |end| (start, end))) {
             let has_some = |piece: &Range<u64>| piece.start < end && start < piece.end;
             let expected = pieces.up.iter().rposition(has_some).map_or(0, |last| last as u64 + 1);

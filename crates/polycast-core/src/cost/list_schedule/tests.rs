@@ -4,13 +4,13 @@ use crate::schedule::{After, Direction, Posting, Slice, Step, Stream};
 use crate::topology::Topology;
 
 /// `g(m) = m`, `L = 10`.
-fn network(ranks: usize) -> Network {
+fn network(ranks: usize) -> CostedNetwork {
     let latency = Curve::new(vec![Point::exact(1, 10.0)]).unwrap();
     let gap = Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, bytes as f64)).to_vec()).unwrap();
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(latency, gap))].into();
     let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
     let parameters = Parameters::new(Provenance::default(), classes).unwrap();
-    Network::new(&Topology::flat(names.clone()).place(&names), &parameters)
+    CostedNetwork::new(&Topology::flat(names.clone()).place(&names), &parameters)
 }
 
 /// Lanes of one step each.

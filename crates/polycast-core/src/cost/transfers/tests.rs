@@ -3,7 +3,7 @@ use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provena
 use crate::topology::{Host, Link, Placed, Switch, Topology};
 
 /// `g(m) = m`, `L = 0`, so that a link has passed a message of 1448 bytes after 1448 ns.
-fn network(switch_of_rank: &[usize]) -> Network {
+fn network(switch_of_rank: &[usize]) -> CostedNetwork {
     let zero = Curve::new(vec![Point::exact(1, 0.0)]).unwrap();
     let bytes = Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, bytes as f64)).to_vec()).unwrap();
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(zero, bytes))].into();
@@ -18,13 +18,13 @@ fn network(switch_of_rank: &[usize]) -> Network {
         notes: Vec::new(),
     };
     let host_of = (0..switch_of_rank.len()).collect();
-    Network::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() }, &parameters)
+    CostedNetwork::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() }, &parameters)
 }
 
-fn time(network: &mut Network, sends: Sends, children: &[&[u32]]) -> f64 {
+fn time(network: &mut CostedNetwork, sends: Sends, children: &[&[u32]]) -> f64 {
     let children = |rank: Rank| children[rank.index()].iter().copied().map(Rank).collect();
     let transfers = Transfers::new(network, Rank(0), sends, children);
-    transfers.pipeline(network, 1448, Stream::Single).after(1.0).0
+    transfers.pipeline(network, 1448, StreamKind::Single).after(1.0).0
 }
 
 /// 0 wakes 1, its neighbour; then both send to the other switch at the same time, over one uplink.
@@ -61,7 +61,7 @@ fn overlapping_messages_begin_one_after_the_other() {
     let mut network = network(&[1, 1, 1]);
     let children = |rank: Rank| tree[rank.index()].iter().copied().map(Rank).collect();
     let transfers = Transfers::new(&mut network, Rank(0), Sends::Overlapping, children);
-    let hops = |bytes| transfers.hops(&network, bytes, Stream::Single)[1..].to_vec();
+    let hops = |bytes| transfers.hops(&network, bytes, StreamKind::Single)[1..].to_vec();
     assert_eq!(hops(1000), [1000.0, 2000.0]);
     assert_eq!(hops(20_000), [40_000.0 - 14_480.0, 40_000.0]);
 }

@@ -60,7 +60,7 @@ pub enum Shared {
 
 /// The stage that a lane has reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum SharingStage {
     /// The lane's writer has not been heard.
     Unheard,
     /// Steps go on.
@@ -81,29 +81,29 @@ pub(super) enum Went {
 }
 
 /// A lane that is not over.
-pub(super) struct Sharing {
+pub(super) struct SharedLane {
     pub lane: LaneIndex,
     kind: Kind,
-    stage: Stage,
+    stage: SharingStage,
     /// The step that has started, if there is one.
     step: Option<(u64, Action)>,
     steps_left: u64,
 }
 
-impl Sharing {
+impl SharedLane {
     /// Begins a lane of `steps` steps, the first of which publishes `first_bytes`.
     pub fn begin<T: Transport>(
         lane: LaneIndex,
         (kind, steps, first_bytes): (&Kind, u64, u64),
         total: u64,
         transport: &mut T,
-    ) -> Result<Sharing, T::Error> {
+    ) -> Result<SharedLane, T::Error> {
         let (stage, how) = match kind {
-            Kind::Fetch { .. } => (Stage::Unheard, Share::Expect),
-            _ => (Stage::Open, Share::Open { total, first_bytes }),
+            Kind::Fetch { .. } => (SharingStage::Unheard, Share::Expect),
+            _ => (SharingStage::Open, Share::Open { total, first_bytes }),
         };
         transport.share(lane, kind, how)?;
-        Ok(Sharing { lane, kind: kind.clone(), stage, step: None, steps_left: steps })
+        Ok(SharedLane { lane, kind: kind.clone(), stage, step: None, steps_left: steps })
     }
 
     /// Takes on a step that the executor has started.
@@ -120,19 +120,19 @@ impl Sharing {
         transport: &mut T,
     ) -> Result<Went, T::Error> {
         let mut went = Went::Nowhere;
-        if self.stage == Stage::Unheard {
+        if self.stage == SharingStage::Unheard {
             let Shared::Heard(heard) = transport.share(self.lane, &self.kind, Share::Hear)? else {
                 return Ok(went);
             };
-            self.stage = if heard == total { Stage::Open } else { Stage::Closed };
-            if self.stage == Stage::Closed {
+            self.stage = if heard == total { SharingStage::Open } else { SharingStage::Closed };
+            if self.stage == SharingStage::Closed {
                 *is_spoiled = true;
                 transport.share(self.lane, &self.kind, Share::Finish)?;
             }
         }
         if let Some((index, action)) = &self.step {
             let share = match action {
-                _ if self.stage == Stage::Closed => None,
+                _ if self.stage == SharingStage::Closed => None,
                 Action::Publish(from) => Some(Share::Publish { from, is_spoiled: *is_spoiled }),
                 Action::Fetch { at, to } => Some(Share::Fetch { at: *at, to }),
                 _ => None,
@@ -150,8 +150,8 @@ impl Sharing {
             return Ok(went);
         }
         let end = if let Kind::Fetch { .. } = self.kind { Share::Finish } else { Share::Close };
-        let is_over =
-            self.stage == Stage::Closed || transport.share(self.lane, &self.kind, end)? == Shared::Done;
+        let is_over = self.stage == SharingStage::Closed
+            || transport.share(self.lane, &self.kind, end)? == Shared::Done;
         Ok(if is_over { Went::ToItsEnd } else { went })
     }
 }

@@ -121,7 +121,7 @@ impl End<'_> {
                 let bytes = message.data.len() as u64;
                 match content {
                     Content::First { .. } => {
-                        assert!(bytes <= MOST_FIRST_DATA_BYTES && message.id.part == Part::First);
+                        assert!(bytes <= MOST_FIRST_DATA_BYTES && message.id.part == MessagePart::First);
                         self.firsts.insert(id.lane, message.data);
                     }
                     Content::Data(slice) => {

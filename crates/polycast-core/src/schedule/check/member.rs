@@ -1,7 +1,7 @@
 //! What the proofs know of one rank.
 
 use super::clock::{Clock, History};
-use super::memory::{Denied, Memory};
+use super::memory::{CheckedMemory, Denied};
 use super::value::{Contributors, Run as Values, Value};
 use super::{Place, Violation};
 use crate::collective::{Call, Collective};
@@ -14,7 +14,7 @@ use super::run::LaneOf;
 
 /// A lane under way.
 #[derive(Default)]
-pub(super) struct LaneState {
+pub(super) struct CheckedLane {
     pub completed: u64,
     pub clocks: History,
     /// The lanes that wait for this one.
@@ -33,9 +33,9 @@ pub(super) struct LaneState {
 
 pub(super) struct Member<'a, S> {
     pub schedule: &'a S,
-    pub lanes: Vec<LaneState>,
+    pub lanes: Vec<CheckedLane>,
     /// The contents of input, output and scratch memory.
-    pub memory: [Memory; 3],
+    pub memory: [CheckedMemory; 3],
 }
 
 impl<'a, S: Schedule> Member<'a, S> {
@@ -44,8 +44,9 @@ impl<'a, S: Schedule> Member<'a, S> {
             Buffer::Scratch => schedule.scratch_bytes(),
             _ => contract.size(rank, buffer),
         };
-        let memory = [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| Memory::new(size(buffer)));
-        let lanes = schedule.lanes().iter().map(|_| LaneState::default()).collect();
+        let memory =
+            [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| CheckedMemory::new(size(buffer)));
+        let lanes = schedule.lanes().iter().map(|_| CheckedLane::default()).collect();
         let mut member = Member { schedule, lanes, memory };
         // A barrier's byte has no meaning: it is there for shared memory, where what has no bytes is not seen.
         let word = || Holding::of(rank.0, Slice::scratch(0..1), 0);
@@ -57,7 +58,7 @@ impl<'a, S: Schedule> Member<'a, S> {
         member
     }
 
-    pub fn memory_of(&mut self, slice: &Slice) -> &mut Memory {
+    pub fn memory_of(&mut self, slice: &Slice) -> &mut CheckedMemory {
         &mut self.memory[slice.buffer as usize]
     }
 
@@ -126,7 +127,7 @@ impl<'a, S: Schedule> Member<'a, S> {
         clock
     }
 
-    pub fn slice(&mut self, at: Place, slice: &Slice) -> Result<&mut Memory, Violation> {
+    pub fn slice(&mut self, at: Place, slice: &Slice) -> Result<&mut CheckedMemory, Violation> {
         let (memory, found) = (self.memory_of(slice), slice.bytes.clone());
         let bytes = memory.size();
         let is_within = found.start <= found.end && found.end <= bytes;

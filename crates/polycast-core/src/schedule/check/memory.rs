@@ -11,7 +11,7 @@ use crate::schedule::LaneIndex;
 pub(super) type StepOfRank = (LaneIndex, u64);
 
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct MemoryPart {
     end: u64,
     value: Option<Value>,
     writer: Option<StepOfRank>,
@@ -31,15 +31,15 @@ pub(super) enum Denied {
 
 /// The contents of a buffer: parts by their starts, without gaps.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    parts: BTreeMap<u64, Part>,
+pub(super) struct CheckedMemory {
+    parts: BTreeMap<u64, MemoryPart>,
     size: u64,
 }
 
-impl Memory {
-    pub fn new(size: u64) -> Memory {
-        let whole = Part { end: size, ..Part::default() };
-        Memory { parts: [(0, whole)].into_iter().filter(|(_, part)| part.end > 0).collect(), size }
+impl CheckedMemory {
+    pub fn new(size: u64) -> CheckedMemory {
+        let whole = MemoryPart { end: size, ..MemoryPart::default() };
+        CheckedMemory { parts: [(0, whole)].into_iter().filter(|(_, part)| part.end > 0).collect(), size }
     }
 
     pub fn size(&self) -> u64 {
@@ -90,8 +90,12 @@ impl Memory {
         if let (Some(part), [(_, value)]) = (self.parts.get_mut(&at), &*run)
             && part.end == bytes.end
         {
-            *part =
-                Part { end: bytes.end, value: Some(value.clone()), writer: Some(step), readers: Vec::new() };
+            *part = MemoryPart {
+                end: bytes.end,
+                value: Some(value.clone()),
+                writer: Some(step),
+                readers: Vec::new(),
+            };
             return Ok(());
         }
         // What was there goes, in one piece or in many.
@@ -100,7 +104,7 @@ impl Memory {
         let mut start = at;
         for (length, value) in run {
             let (value, writer) = (Some(value), Some(step));
-            self.parts.insert(start, Part { end: start + length, value, writer, readers: Vec::new() });
+            self.parts.insert(start, MemoryPart { end: start + length, value, writer, readers: Vec::new() });
             start += length;
         }
         Ok(())
@@ -127,7 +131,7 @@ impl Memory {
             let Some((start, part)) = self.parts.range_mut(..at).next_back() else { continue };
             if part.end > at {
                 let value = part.value.as_ref().map(|value| value.skip(at - start));
-                let rest = Part { value, ..part.clone() };
+                let rest = MemoryPart { value, ..part.clone() };
                 part.end = at;
                 self.parts.insert(at, rest);
             }

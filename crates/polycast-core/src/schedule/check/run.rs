@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::matching::Partners;
-use super::member::{LaneState, Member};
+use super::member::{CheckedLane, Member};
 use super::value::{self, Contributors, Run as Values, Value};
 use super::{Place, Summary, Violation};
 use crate::collective::Collective;
@@ -14,7 +14,7 @@ use crate::units::{Bytes, Rank};
 /// A lane of a rank.
 pub(super) type LaneOf = (Rank, LaneIndex);
 
-pub(super) struct Run<'a, S> {
+pub(super) struct CheckRun<'a, S> {
     contract: Contract,
     members: Vec<Member<'a, S>>,
     partners: &'a Partners,
@@ -29,7 +29,7 @@ pub(super) fn check<S: Schedule>(
 ) -> Result<Summary, Violation> {
     let member = |(rank, schedule)| Member::new(rank, schedule, &contract);
     let members = (0..).map(Rank).zip(schedules).map(member).collect();
-    let mut run = Run { contract, members, partners, sent: vec![Summary::default(); schedules.len()] };
+    let mut run = CheckRun { contract, members, partners, sent: vec![Summary::default(); schedules.len()] };
     let mut may_go: Vec<LaneOf> = Vec::new();
     for (rank, schedule) in (0..).map(Rank).zip(schedules) {
         let active = (0..).zip(schedule.lanes()).filter(|(_, lane)| !lane.is_receive());
@@ -51,7 +51,7 @@ enum Gate {
     Closed { at: Place, by: LaneOf },
 }
 
-impl<S: Schedule> Run<'_, S> {
+impl<S: Schedule> CheckRun<'_, S> {
     /// Lets a lane go as far as it can, and adds those to `may_go` that may then go on.
     fn advance(&mut self, lane: LaneOf, may_go: &mut Vec<LaneOf>) -> Result<(), Violation> {
         while !self.members[lane.0.index()].is_complete(lane.1) {
@@ -67,7 +67,7 @@ impl<S: Schedule> Run<'_, S> {
         Ok(())
     }
 
-    fn lane(&mut self, (rank, lane): LaneOf) -> &mut LaneState {
+    fn lane(&mut self, (rank, lane): LaneOf) -> &mut CheckedLane {
         &mut self.members[rank.index()].lanes[lane]
     }
 

@@ -28,7 +28,7 @@ fn wait(rules: &mut Rules, start: Duration, after: Duration, is_by_socket: bool)
             Rest::Sleep(longest) => {
                 let told = is_by_socket && !received && there <= now + longest;
                 now = if told { now.max(there) } else { now + longest };
-                rules.slept(if told { Ended::Told } else { Ended::TimeIsUp });
+                rules.slept(if told { SleepEnd::Told } else { SleepEnd::TimeIsUp });
             }
         }
     }
@@ -67,13 +67,13 @@ fn packets_of_one_message_cost_few_wake_ups() {
     rules.rest(micros(0));
     let pauses = [100, 200, 300, 400, 500, 600].map(|now| {
         let rest = rules.rest(micros(now));
-        rules.slept(Ended::Told);
+        rules.slept(SleepEnd::Told);
         if let Rest::Pause(pause) = rest { pause } else { Duration::ZERO }
     });
     assert_eq!(pauses, [0, 0, 25, 50, 100, 100].map(micros), "the first packet is not waited for");
     assert!(matches!(rules.rest(micros(600)), Rest::Pause(_)));
     assert!(matches!(rules.rest(micros(600)), Rest::Sleep(_)), "no pause follows another");
-    rules.slept(Ended::Told);
+    rules.slept(SleepEnd::Told);
     assert_eq!(
         rules.rest(micros(30_300)),
         Rest::Pause(micros(30_000) / 64),
@@ -96,7 +96,7 @@ fn packets_of_a_message_of_mpi_cost_few_wake_ups_too() {
     };
     for _ in 0..2 {
         assert!(matches!(next(&mut rules), Rest::Sleep(_)));
-        rules.slept(Ended::Told);
+        rules.slept(SleepEnd::Told);
     }
     assert_eq!(next(&mut rules), Rest::Pause(FIRST_PAUSE));
     assert!(matches!(next(&mut rules), Rest::Sleep(_)));

@@ -15,7 +15,7 @@ use polycast_core::schedule::{self, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
 use self::sharing::SharedLanes;
-use self::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
+use self::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Transport, TransportShare};
 use super::way::{Made, Way};
 use super::{Call, Shared};
 use crate::abi::MESSAGE_MOST_BYTES;
@@ -320,12 +320,16 @@ impl Way for Exchange {
     }
 }
 
-fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Scheduler<'a>, Rest<'a>) {
+fn plan<'a>(
+    among: &'a Among,
+    call: collective::Call,
+    shared: &'a mut Shared,
+) -> (Scheduler<'a>, TransportShare<'a>) {
     let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, memory, activity, .. } =
         shared;
     let planner = if let Among::Node { .. } = among { on_node } else { planner };
     let deaf = among.carries(deaf);
-    let rest = Rest { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
+    let rest = TransportShare { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
     (Scheduler { among, call, policy, planner, nodes, rank: *rank }, rest)
 }
 

@@ -2,7 +2,9 @@
 
 use std::ffi::c_int;
 
-use polycast_core::executor::{self, Completed, Content, Message, MessageId, Part, Share, Shared as Went};
+use polycast_core::executor::{
+    self, Completed, Content, Message, MessageId, MessagePart, Share, Shared as Went,
+};
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
 use super::sharing::{Place, SharedLanes};
@@ -80,7 +82,7 @@ impl Late {
 }
 
 /// The part of what operations share that a transport uses.
-pub(super) struct Rest<'a> {
+pub(super) struct TransportShare<'a> {
     pub(super) messages: &'a mut Messages,
     pub(super) spare: &'a mut Vec<Vec<u8>>,
     /// Word on deaf nodes, which travels with the announcements on a node.
@@ -93,7 +95,7 @@ pub(super) struct Rest<'a> {
 /// Starts the messages of one call, and does its local work.
 pub(super) struct Transport<'a> {
     pub(super) ends: &'a mut Ends,
-    pub(super) rest: Rest<'a>,
+    pub(super) rest: TransportShare<'a>,
 }
 
 impl Transport<'_> {
@@ -199,7 +201,7 @@ impl Transport<'_> {
         if !is_receive {
             completed.received_bytes = 0;
             self.give_back(memory);
-        } else if id.part == Part::First {
+        } else if id.part == MessagePart::First {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
             match announced(first) {
                 Some(total) => {
@@ -277,7 +279,7 @@ impl executor::Transport for Transport<'_> {
             _ => Place { address: std::ptr::null_mut(), bytes: 0 },
         };
         let fetched_to = if let Share::Fetch { to, .. } = &what { Some(to.bytes.end) } else { None };
-        let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
+        let TransportShare { memory, nodes, activity, deaf, .. } = &mut self.rest;
         let memory = memory.as_mut().ok_or(Failure::Internal)?;
         if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
             self.ends.shared.retell(lane, *channel, memory, |total| deaf.beside(total));

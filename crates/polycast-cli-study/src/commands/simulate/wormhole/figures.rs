@@ -24,7 +24,7 @@ pub fn run(args: &super::super::Args) -> Outcome {
         out.map(|directory| directory.join(format!("figure-{}.{ending}", figure.number)))
     };
     let effort = args.wormhole.effort();
-    let figures: Vec<(&Figure, Vec<Planned>)> =
+    let figures: Vec<(&Figure, Vec<PlannedCurve>)> =
         wanted.map(|figure| (figure, curves(figure, effort))).collect();
     let mut store = Store::open(out)?;
     let all: Vec<Experiment> = figures.iter().flat_map(|(_, curves)| experiments(curves)).collect();
@@ -87,12 +87,12 @@ fn save(file: &Path, object: &Value) -> Result<(), Box<dyn std::error::Error>> {
     Ok(write_file(file, serde_json::to_string_pretty(object)? + "\n")?)
 }
 
-struct Planned {
+struct PlannedCurve {
     name: &'static str,
     points: Vec<polycast_study::wormhole::Planned>,
 }
 
-fn curves(figure: &Figure, effort: polycast_study::wormhole::Effort) -> Vec<Planned> {
+fn curves(figure: &Figure, effort: polycast_study::wormhole::Effort) -> Vec<PlannedCurve> {
     let pairs =
         figure.networks.iter().flat_map(|network| figure.trees.iter().map(move |tree| (*network, *tree)));
     let many = figure.networks.len() > 1;
@@ -104,16 +104,16 @@ fn curves(figure: &Figure, effort: polycast_study::wormhole::Effort) -> Vec<Plan
                 (true, true) => "Mesh",
                 (true, false) => "BMIN",
             };
-            Planned { name, points: figure.curve(network, tree, effort) }
+            PlannedCurve { name, points: figure.curve(network, tree, effort) }
         })
         .collect()
 }
 
-fn experiments(curves: &[Planned]) -> Vec<Experiment> {
+fn experiments(curves: &[PlannedCurve]) -> Vec<Experiment> {
     curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.experiment)).collect()
 }
 
-fn chart(figure: &Figure, curves: &[Planned], done: &[Done]) -> Chart {
+fn chart(figure: &Figure, curves: &[PlannedCurve], done: &[Done]) -> Chart {
     let x = match figure.axis {
         Along::Bytes(_) => Axis::linear("message (bytes)"),
         Along::Nodes(_) => Axis::linear("nodes"),

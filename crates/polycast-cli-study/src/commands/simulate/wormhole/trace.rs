@@ -39,7 +39,7 @@ fn picture(experiment: &Experiment, trace: &Trace) -> Document {
     let (heading, top) = heading(experiment, trace, &lanes, width);
     let (high, top) =
         (if lanes.are_shared { (PAGE / lanes.rows as f64).clamp(THIN.0, THIN.1) } else { ROW }, top + 34.0);
-    let place = Place { trace, left: label, top, bottom: top + high * lanes.rows as f64, high };
+    let place = LinesPlace { trace, left: label, top, bottom: top + high * lanes.rows as f64, high };
     let mut document = Document::new()
         .set("viewBox", (0.0, 0.0, width, place.bottom + 40.0))
         .set("width", width)
@@ -114,7 +114,7 @@ fn heading(experiment: &Experiment, trace: &Trace, lanes: &Lanes, width: f64) ->
 }
 
 /// The place of the channels' lines in the picture.
-struct Place<'a> {
+struct LinesPlace<'a> {
     trace: &'a Trace,
     left: f64,
     top: f64,
@@ -123,7 +123,7 @@ struct Place<'a> {
     high: f64,
 }
 
-impl Place<'_> {
+impl LinesPlace<'_> {
     fn x(&self, at: u64) -> f64 {
         let Trace { called, received, .. } = *self.trace;
         self.left + WIDTH * (at.clamp(called, received) - called) as f64 / (received - called).max(1) as f64
