@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective, Order};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::schedule::{Summary, Violation, check, cut};
 use polycast_core::units::{Bytes, Rank};
 
@@ -46,7 +46,8 @@ fn prove_all(ranks: u32, every: usize) {
                 let element = NonZeroU64::new(element).unwrap();
                 // Each cut meets all four in turn.
                 let variant = number + root.index() + ranks as usize;
-                let order = if variant.is_multiple_of(2) { algorithm.entry.keeps } else { Order::Any };
+                let order =
+                    if variant.is_multiple_of(2) { algorithm.entry.keeps } else { CombinationOrder::Any };
                 let is_in_place = (variant / 2).is_multiple_of(2);
                 let plain = Call::new(collective, ranks, root, Bytes(bytes));
                 prove(algorithm, &Call { element, order, is_in_place, ..plain }, segment);
@@ -145,19 +146,21 @@ fn what_does_not_claim_the_order_of_sums_has_not_got_it() {
         let call = Call { collective, element, ..plain };
         let mut planner = Planner::flat(call.ranks);
         // For a call that asks for less, proved as one that asks for more.
-        let call = Call { order: algorithm.entry.keeps.min(Order::Ranks), ..call };
+        let call = Call { order: algorithm.entry.keeps.min(CombinationOrder::Ranks), ..call };
         let schedules: Vec<_> =
             (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut planner)).collect();
-        let found = check(&schedules, &Call { order: Order::Tree, ..call });
+        let found = check(&schedules, &Call { order: CombinationOrder::Tree, ..call });
         let is_by_messages = algorithm.entry.is_of_messages() || algorithm.entry.is_on_one_node();
         if is_by_messages {
             assert_eq!(
                 found.is_ok(),
-                algorithm.entry.keeps == Order::Tree,
+                algorithm.entry.keeps == CombinationOrder::Tree,
                 "{collective} {algorithm}: {found:?}"
             );
         }
-        if algorithm.entry.keeps < Order::Tree && matches!(found, Err(Violation::WrongOperands { .. })) {
+        if algorithm.entry.keeps < CombinationOrder::Tree
+            && matches!(found, Err(Violation::WrongOperands { .. }))
+        {
             otherwise.push(format!("{collective} {algorithm}"));
         }
     }

@@ -11,7 +11,7 @@ mod plan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use polycast_core::collective::{self, Order};
+use polycast_core::collective::{self, CombinationOrder};
 use polycast_core::network::Network;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
@@ -335,10 +335,10 @@ impl Attached {
     }
 
     /// The order in which a choice combines contributions on this communicator.
-    pub fn keeps(&self, choice: Choice) -> Order {
+    pub fn keeps(&self, choice: Choice) -> CombinationOrder {
         match (&self.state, choice) {
             (State::Served(communicator), Choice::Algorithm(algorithm)) => communicator.keeps(&algorithm),
-            _ => Order::Any,
+            _ => CombinationOrder::Any,
         }
     }
 

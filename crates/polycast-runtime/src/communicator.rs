@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
-use polycast_core::collective::Order;
+use polycast_core::collective::CombinationOrder;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
@@ -251,7 +251,7 @@ impl Communicator {
 
     /// The order in which an algorithm combines contributions where this communicator's ranks are.
     #[inline]
-    pub fn keeps(&self, algorithm: &Algorithm) -> Order {
+    pub fn keeps(&self, algorithm: &Algorithm) -> CombinationOrder {
         algorithm.keeps_on(&self.shared.nodes)
     }
 

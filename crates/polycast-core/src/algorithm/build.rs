@@ -4,7 +4,7 @@ use super::broadcast::{Planner, tree_pipeline};
 use super::intervals::Intervals;
 use super::plan::Plan;
 use super::{Algorithm, Form, gather, reduce, scatter};
-use crate::collective::{Call, Collective, Order};
+use crate::collective::{Call, Collective, CombinationOrder};
 use crate::schedule::{Nodes, Schedule};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
@@ -51,7 +51,10 @@ impl Algorithm {
             _ => self.entry.keeps,
         };
         assert!(self.entry.serves(call.collective), "{self} in {call:?}");
-        assert!(call.order == Order::Any || call.order.among(call.ranks) <= keeps(), "{self} in {call:?}");
+        assert!(
+            call.order == CombinationOrder::Any || call.order.among(call.ranks) <= keeps(),
+            "{self} in {call:?}"
+        );
         match self.entry.build {
             Build::Tree(tree) => planner.in_order(call, rank, |call, rank| {
                 let local = tree(self).local(call.ranks, call.root, rank);

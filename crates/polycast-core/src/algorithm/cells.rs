@@ -336,47 +336,27 @@ impl Rounds {
             Reduce if !self.in_shares || step == ReductionStep::Tell => 0,
             Allgather | Alltoall | Allreduce | Reduce => self.call.ranks,
         };
-<<<<<<< HEAD
-        let combines = matches!(self.call.collective, Reduce | Allreduce) && step == Step::Combine;
+        let combines = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
         let operands = Operands::of(if combines { number } else { 0 });
         let others = self.around().take(if combines { 0 } else { number as usize });
         let combined = operands.filter_map(move |operand| this.combine(index, operand));
         combined.chain(others.filter_map(move |from| this.copy(index, from)))
-=======
-        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
-        let last = Rank(self.call.ranks - 1);
-        let falling = (0..self.call.ranks).rev().map(Rank);
-        let (falling, around) = (falling.take(if falls { number as usize } else { 0 }), self.around());
-        let others = around.take(if falls { 0 } else { number as usize });
-        falling.chain(others).filter_map(move |from| match falls {
-            true => this.combine(index, from, from == last),
-            false => this.copy(index, from),
-        })
->>>>>>> main
     }
 
     /// Returns the take of this rank's share of an operand; `None` if nothing is taken.
     #[inline]
     fn combine(&self, chunk: u64, operand: Operand) -> Option<Take> {
         let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
-<<<<<<< HEAD
         let of = |from: Rank| match from == self.rank && !self.is_in_place() {
-            true => Source::Own(self.own(share.clone())),
-            false => Source::Cell { writer: from, at: share.start - start },
-=======
-        let is_own = from == self.rank;
-        let is_there = is_own && is_first && self.is_in_place();
-        let source = match is_own && !self.is_in_place() {
             true => CellSource::Own(self.own(share.clone())),
             false => CellSource::Cell { writer: from, at: share.start - start },
->>>>>>> main
         };
         let is_there = |from: Rank, to: u32| from == self.rank && to == 0 && self.is_in_place();
         let (from, to, combines) = match operand {
             Operand::First { from, to } if is_there(from, to) => return None,
             Operand::First { from, to } => (of(from), to, false),
             Operand::Next { from, to } => (of(from), to, true),
-            Operand::Waiting { to } => (Source::Own(self.place(chunk, to + 1)), to, true),
+            Operand::Waiting { to } => (CellSource::Own(self.place(chunk, to + 1)), to, true),
         };
         (!share.is_empty()).then(|| Take { from, to: self.place(chunk, to), combines })
     }

@@ -8,7 +8,7 @@ use super::formulas::{Formulas, Stages};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Domain, Need, Parameter, broadcast};
-use crate::collective::{Call, Collective, Order};
+use crate::collective::{Call, Collective, CombinationOrder};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
 use polycast_protocol as protocol;
@@ -38,7 +38,7 @@ pub struct Entry {
     pub is_compared: bool,
     /// The order in which the algorithm combines contributions where that matters
     /// ([`Call::order`]), wherever the ranks are.
-    pub keeps: Order,
+    pub keeps: CombinationOrder,
     /// True if senders find out on the way who is next: the schedules are those of a network that
     /// nobody else uses.
     pub is_dynamic: bool,
@@ -218,7 +218,7 @@ impl Entry {
             common,
             same_as,
             is_compared,
-            keeps: Order::Ranks,
+            keeps: CombinationOrder::Ranks,
             is_dynamic,
             is_padded,
             is_around_ring,
@@ -299,13 +299,13 @@ impl Entry {
 
     /// Marks an algorithm that is for operations that commute only.
     pub const fn only_commuting(self) -> Entry {
-        Entry { keeps: Order::Any, ..self }
+        Entry { keeps: CombinationOrder::Any, ..self }
     }
 
     /// Marks an algorithm that combines contributions by the [tree](crate::collective::CombinationTree)
     /// of their ranks.
     pub const fn by_the_tree(self) -> Entry {
-        Entry { keeps: Order::Tree, ..self }
+        Entry { keeps: CombinationOrder::Tree, ..self }
     }
 
     /// True if the algorithm is for this call: its collective, and an order that the algorithm keeps

@@ -40,11 +40,11 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
 
 fn flat(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let parts: Vec<Vec<Range<u32>>> = (0..call.ranks).map(|rank| vec![rank..rank + 1]).collect();
-    Box::new(Exchange::new(algorithm, call, &parts, CombinationTree::new(call.ranks), rank).schedule())
+    Box::new(ShareExchange::new(algorithm, call, &parts, CombinationTree::new(call.ranks), rank).schedule())
 }
 
 /// The exchange as one of those who take part sees it.
-pub(super) struct Exchange<'a> {
+pub(super) struct ShareExchange<'a> {
     call: &'a Call,
     me: u32,
     /// The parts of the tree that everybody has combined, rising.
@@ -59,10 +59,10 @@ pub(super) struct Exchange<'a> {
     scratch_bytes: u64,
 }
 
-/// Lanes to and from the one at each distance, 1 first; `None` where nothing goes.
-type Lanes = Vec<Option<LaneIndex>>;
+/// LanesByDistance to and from the one at each distance, 1 first; `None` where nothing goes.
+type LanesByDistance = Vec<Option<LaneIndex>>;
 
-impl<'a> Exchange<'a> {
+impl<'a> ShareExchange<'a> {
     /// `parts`: what everybody who takes part has combined. The first of the parts is where the
     /// call has its contribution, the others lie one behind the other in the input, which is not
     /// used otherwise where there are several.
@@ -72,7 +72,7 @@ impl<'a> Exchange<'a> {
         parts: &'a [Vec<Range<u32>>],
         tree: CombinationTree,
         me: Rank,
-    ) -> Exchange<'a> {
+    ) -> ShareExchange<'a> {
         let of = |(who, parts): (u32, &Vec<Range<u32>>)| -> Vec<_> {
             parts.iter().cloned().enumerate().map(|(part, ranks)| (ranks, (who, part))).collect()
         };
@@ -90,7 +90,7 @@ impl<'a> Exchange<'a> {
         let shares = Shares::new(call, owners.len() as u32, algorithm.segment);
         let combinations = tree.combinations_of(&ranges);
         let list = Listed::default();
-        Exchange { call, me: me.0, parts, all, combinations, owners, shares, list, scratch_bytes: 0 }
+        ShareExchange { call, me: me.0, parts, all, combinations, owners, shares, list, scratch_bytes: 0 }
     }
 
     fn segments(&self, owner: u32) -> Vec<Range<u64>> {
@@ -123,20 +123,17 @@ impl<'a> Exchange<'a> {
     }
 
     pub fn schedule(mut self) -> Listed {
-        if self.call.bytes.0 == 0 {
+        if self.call.bytes.0 == 0 || self.call.ranks == 1 && self.is_in_place() {
             return self.list;
         }
         let (receives, sends) = self.exchange();
         let mine = self.segments(self.me);
-        let local = self.list.lane(Kind::Local);
+        // Who owns nothing combines nothing.
+        let local = if mine.is_empty() { 0 } else { self.list.lane(Kind::Local) };
         let results = self.combine(local, &mine, &receives);
         match self.call.collective {
             Collective::Reduce => self.to_root(local, &mine, &results, &sends),
-            _ => self.around(local, &mine, &results, &sends),
-        }
-        // Nothing waits for an empty lane.
-        if self.list.lanes()[local].steps == 0 {
-            self.list.add(local, Action::nothing(), After::Start);
+            _ => self.around(local, &results, &sends),
         }
         self.list.set_scratch_bytes(self.scratch_bytes);
         self.list
@@ -149,18 +146,18 @@ impl<'a> Exchange<'a> {
         if self.call.collective == Collective::Reduce { 1 } else { segments.max(1) }
     }
 
-    /// Adds lanes for contributions; where they come is said by [`Exchange::combine`].
-    fn exchange(&mut self) -> (Lanes, Lanes) {
+    /// Adds lanes for contributions; where they come is said by [`ShareExchange::combine`].
+    fn exchange(&mut self) -> (LanesByDistance, LanesByDistance) {
         let distances = 1..self.call.ranks;
         let is_owner = !self.segments(self.me).is_empty();
-        let mut receives: Lanes = Vec::new();
+        let mut receives: LanesByDistance = Vec::new();
         for further in distances.clone() {
             let from = Rank(self.at(self.call.ranks - further));
             let lane = Kind::Messages(Stream::receive(from, CONTRIBUTIONS));
             receives.push(is_owner.then(|| self.list.lane(lane)));
         }
         self.grant(&receives);
-        let mut sends: Lanes = Vec::new();
+        let mut sends: LanesByDistance = Vec::new();
         for further in distances {
             let to = self.at(further);
             let segments = self.segments(to);
@@ -173,7 +170,7 @@ impl<'a> Exchange<'a> {
                 let grants = Kind::Messages(Stream::receive(Rank(to), GRANTS));
                 let lane = self.list.lane(grants);
                 for _ in usize::from(further == 1)..segments.len().div_ceil(per_round) {
-                    self.list.add(lane, Action::Receive(Slice::output(0..0)), After::Start);
+                    self.list.add(lane, Action::Receive(Slice::scratch(0..0)), After::Start);
                 }
                 lane
             });
@@ -202,7 +199,7 @@ impl<'a> Exchange<'a> {
 
     /// Adds lanes on which this rank tells each other one that it has what the step before should
     /// bring; the first step of the first round needs no grant.
-    fn grant(&mut self, receives: &Lanes) {
+    fn grant(&mut self, receives: &LanesByDistance) {
         let segments = self.segments(self.me).len();
         if segments == 0 || !self.has_grants() {
             return;
@@ -217,7 +214,7 @@ impl<'a> Exchange<'a> {
                 let rounds = round + usize::from(further > 1);
                 let count = (parts * (rounds * per_round).min(segments)) as u64;
                 let after = receives[before as usize - 1].map(|lane| After::Steps { lane, count });
-                let nothing = Action::Send(Slice::output(0..0));
+                let nothing = Action::Send(Slice::scratch(0..0));
                 self.list.add(lane, nothing, after.unwrap_or(After::Start));
             }
         }
@@ -225,7 +222,7 @@ impl<'a> Exchange<'a> {
 
     /// Adds what receives and combines the segments of this rank's share; returns where the result of
     /// each is.
-    fn combine(&mut self, local: LaneIndex, mine: &[Range<u64>], receives: &Lanes) -> Vec<Slice> {
+    fn combine(&mut self, local: LaneIndex, mine: &[Range<u64>], receives: &LanesByDistance) -> Vec<Slice> {
         let Some((first, end)) = mine.first().zip(mine.last()).map(|(first, last)| (first.start, last.end))
         else {
             return Vec::new();
@@ -288,10 +285,6 @@ impl<'a> Exchange<'a> {
                 self.list.add(local, Action::Copy { from: result, to: to.clone() }, After::Start);
                 result = to;
             }
-            // What was there from the beginning: nothing waits for an empty lane.
-            if self.list.lanes()[local].steps == 0 {
-                self.list.add(local, Action::nothing(), After::Start);
-            }
             results.push(result);
         }
         results
@@ -304,7 +297,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Adds lanes on which results go to the root.
-    fn to_root(&mut self, local: LaneIndex, mine: &[Range<u64>], results: &[Slice], sends: &Lanes) {
+    fn to_root(&mut self, local: LaneIndex, mine: &[Range<u64>], results: &[Slice], sends: &LanesByDistance) {
         let root = self.call.root.0;
         let stream = |stream: Stream| Kind::Messages(Stream { posting: Posting::InTurn, ..stream });
         if self.me != root {
@@ -332,7 +325,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Adds lanes on which results go around the ring.
-    fn around(&mut self, local: LaneIndex, mine: &[Range<u64>], results: &[Slice], sends: &Lanes) {
+    fn around(&mut self, local: LaneIndex, results: &[Slice], sends: &LanesByDistance) {
         if self.call.ranks == 1 {
             return;
         }
@@ -341,9 +334,11 @@ impl<'a> Exchange<'a> {
         let come = Kind::Messages(Stream { posting, ..Stream::receive(before, RESULTS) });
         let pass = Kind::Messages(Stream { posting, ..Stream::send(next, RESULTS) });
         let (come, pass) = (self.list.lane(come), self.list.lane(pass));
-        let end = self.ends(local, results.len());
-        for index in 0..mine.len() {
-            self.list.add(pass, Action::Send(results[index].clone()), end(index));
+        if !results.is_empty() {
+            let end = self.ends(local, results.len());
+            for (index, result) in results.iter().enumerate() {
+                self.list.add(pass, Action::Send(result.clone()), end(index));
+            }
         }
         for step in 1..self.call.ranks {
             let of = self.at(self.call.ranks - step);

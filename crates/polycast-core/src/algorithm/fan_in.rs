@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::Algorithm;
-use crate::collective::{Call, Neighbours};
+use crate::collective::{Call, TreeNeighbours};
 use crate::schedule::{Action, After, Buffer, Channel, Kind, Lane, LaneIndex, Slice, Step, Stream};
 use crate::units::Rank;
 
@@ -28,17 +28,17 @@ pub(super) struct FanIn {
     bytes: u64,
     segment: u64,
     /// The places where the children's parts come.
-    comes_to: Vec<Place>,
+    comes_to: Vec<PartPlace>,
     /// The local steps of a segment.
-    work: Vec<Work>,
+    work: Vec<FanInStep>,
     /// The place of what this rank has combined, before it is copied.
-    combined: Place,
+    combined: PartPlace,
     scratch_parts: u64,
 }
 
 /// Where all of the data has room.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PartPlace {
     /// In a buffer of the program's.
     Buffer(Buffer),
     /// In the scratch memory, behind so many others.
@@ -46,58 +46,64 @@ enum Place {
 }
 
 /// A local step of each segment.
-struct Work {
-    from: Place,
-    to: Place,
+struct FanInStep {
+    from: PartPlace,
+    to: PartPlace,
     /// The child whose part is combined; `None` if the step copies.
     child: Option<LaneIndex>,
 }
 
 /// The places that a rank has for parts, of which the last to be taken may be its output.
-struct Places {
+struct FreeParts {
     is_output_free: bool,
     parts: u64,
 }
 
-impl Places {
-    fn take(&mut self, is_result: bool) -> Place {
+impl FreeParts {
+    fn take(&mut self, is_result: bool) -> PartPlace {
         if is_result && self.is_output_free {
-            return Place::Buffer(Buffer::Output);
+            return PartPlace::Buffer(Buffer::Output);
         }
         self.parts += 1;
-        Place::Part(self.parts - 1)
+        PartPlace::Part(self.parts - 1)
     }
 }
 
 impl FanIn {
     /// Makes the part of `rank`, with these neighbours in the tree, in segments of about the
     /// algorithm's size, or whole. `is_result`: what this rank has combined is to be in its output.
-    pub fn new(tree: Neighbours, algorithm: &Algorithm, call: &Call, rank: Rank, is_result: bool) -> FanIn {
+    pub fn new(
+        tree: TreeNeighbours,
+        algorithm: &Algorithm,
+        call: &Call,
+        rank: Rank,
+        is_result: bool,
+    ) -> FanIn {
         let (bytes, element) = (call.bytes.0, call.element.get());
         let segment = algorithm.segment.map_or(bytes, |segment| (segment.get() / element).max(1) * element);
         let segment = segment.clamp(1, bytes.max(1));
         let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
-        let mut places = Places { is_output_free: is_result && own == Buffer::Input, parts: 0 };
+        let mut places = FreeParts { is_output_free: is_result && own == Buffer::Input, parts: 0 };
         // Where the combination is when the last part of higher ranks has come; after that it stays there.
         let last_right = tree.children.iter().rposition(|child| !child.is_left);
-        let mut combined = Place::Buffer(own);
+        let mut combined = PartPlace::Buffer(own);
         let (mut comes_to, mut work) = (Vec::new(), Vec::new());
         for (child, of) in tree.children.iter().enumerate() {
-            if of.is_left && combined == Place::Buffer(Buffer::Input) {
+            if of.is_left && combined == PartPlace::Buffer(Buffer::Input) {
                 // The input is not written.
                 let to = places.take(last_right.is_none_or(|last| last < child));
-                work.push(Work { from: combined, to, child: None });
+                work.push(FanInStep { from: combined, to, child: None });
                 combined = to;
             }
             let to = places.take(last_right == Some(child));
             comes_to.push(to);
             let (from, into) = if of.is_left { (to, combined) } else { (combined, to) };
-            work.push(Work { from, to: into, child: Some(child) });
+            work.push(FanInStep { from, to: into, child: Some(child) });
             combined = into;
         }
-        let output = Place::Buffer(Buffer::Output);
+        let output = PartPlace::Buffer(Buffer::Output);
         if is_result && combined != output {
-            work.push(Work { from: combined, to: output, child: None });
+            work.push(FanInStep { from: combined, to: output, child: None });
         }
         FanIn {
             parent: tree.parent,
@@ -148,7 +154,7 @@ impl FanIn {
             return Step { action: Action::Receive(self.place(*place, index)), after: After::Start };
         }
         let segment = index / self.local_steps();
-        let Work { from, to, child } = &self.work[(index % self.local_steps()) as usize];
+        let FanInStep { from, to, child } = &self.work[(index % self.local_steps()) as usize];
         let (from, to) = (self.place(*from, segment), self.place(*to, segment));
         match *child {
             Some(lane) => {
@@ -173,11 +179,11 @@ impl FanIn {
         }
     }
 
-    fn place(&self, place: Place, index: u64) -> Slice {
+    fn place(&self, place: PartPlace, index: u64) -> Slice {
         let Range { start, end } = self.slice(index);
         match place {
-            Place::Buffer(buffer) => Slice { buffer, bytes: start..end },
-            Place::Part(number) => Slice::scratch(number * self.bytes + start..number * self.bytes + end),
+            PartPlace::Buffer(buffer) => Slice { buffer, bytes: start..end },
+            PartPlace::Part(number) => Slice::scratch(number * self.bytes + start..number * self.bytes + end),
         }
     }
 

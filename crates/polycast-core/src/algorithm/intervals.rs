@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use super::{Entry, Parameter, Stages};
-use crate::collective::{Child, Neighbours};
+use crate::collective::{Child, TreeNeighbours};
 use crate::schedule::RankOrder;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::Rank;
@@ -152,11 +152,11 @@ impl Intervals {
 
     /// The part of a rank in a reduction up the tree, in which what comes from below is that of
     /// higher positions.
-    pub fn neighbours(&self, rank: Rank) -> Neighbours {
-        let Place { parent, children, .. } = self.place(rank);
+    pub fn neighbours(&self, rank: Rank) -> TreeNeighbours {
+        let TreePlace { parent, children, .. } = self.place(rank);
         let child = |subtree: &Range<u32>| Child { rank: self.rank_at(subtree.start), is_left: false };
         let parent = parent.map(|parent| self.rank_at(parent));
-        Neighbours { parent, children: children.iter().map(child).collect() }
+        TreeNeighbours { parent, children: children.iter().map(child).collect() }
     }
 
     /// Returns the rank at a position.

@@ -19,7 +19,7 @@ use crate::units::Rank;
 /// What a result depends on: how contributions have to be combined so that it is the right one. What
 /// a later one asks for contains what those before it ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Order {
+pub enum CombinationOrder {
     /// On nothing but the contributions, as sums of integers: any order will do.
     #[default]
     Any,
@@ -29,10 +29,10 @@ pub enum Order {
     Tree,
 }
 
-impl Order {
+impl CombinationOrder {
     /// What is left to ask for where so many ranks contribute: two contributions have one tree.
-    pub fn among(self, ranks: u32) -> Order {
-        if ranks <= 2 { self.min(Order::Ranks) } else { self }
+    pub fn among(self, ranks: u32) -> CombinationOrder {
+        if ranks <= 2 { self.min(CombinationOrder::Ranks) } else { self }
     }
 }
 
@@ -47,7 +47,7 @@ pub struct CombinationTree {
 
 /// A rank's part in a reduction up the tree to some rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct TreeNeighbours {
     /// The rank that gets what this rank has combined; `None` at the top.
     pub parent: Option<Rank>,
     /// The ranks whose parts are combined with this rank's, one after the other.
@@ -208,14 +208,14 @@ impl CombinationTree {
     /// The part of a rank in a reduction to `root`, of as few rounds as there can be: a place is
     /// spoken for by its first rank, the root's by the root, and in round k every second place of
     /// those that are left hands what it has to the one 2^k beside it, towards the root's.
-    pub fn neighbours(self, rank: Rank, root: Rank) -> Neighbours {
+    pub fn neighbours(self, rank: Rank, root: Rank) -> TreeNeighbours {
         let (place, root_place) = (self.place_of(rank), self.place_of(root));
         let speaker = |place: u32| match place == root_place {
             true => root,
             false => Rank(self.ranks_at(place..place + 1).start),
         };
         if speaker(place) != rank {
-            return Neighbours { parent: Some(speaker(place)), children: Vec::new() };
+            return TreeNeighbours { parent: Some(speaker(place)), children: Vec::new() };
         }
         let pair = self.ranks_at(place..place + 1).map(Rank).filter(|other| *other != rank);
         let distance = place ^ root_place;
@@ -223,7 +223,7 @@ impl CombinationTree {
         let others = (0..rounds).map(|round| speaker(place ^ 1 << round));
         let child = |other: Rank| Child { rank: other, is_left: other < rank };
         let parent = (distance > 0).then(|| speaker(place ^ 1 << rounds));
-        Neighbours { parent, children: pair.chain(others).map(child).collect() }
+        TreeNeighbours { parent, children: pair.chain(others).map(child).collect() }
     }
 }
 
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn any_rank_can_be_the_top() {
         fn value(tree: CombinationTree, rank: Rank, root: Rank) -> String {
-            let Neighbours { children, parent } = tree.neighbours(rank, root);
+            let TreeNeighbours { children, parent } = tree.neighbours(rank, root);
             assert_eq!(parent.is_none(), rank == root);
             children.into_iter().fold(rank.0.to_string(), |own, child| {
                 assert_eq!(tree.neighbours(child.rank, root).parent, Some(rank));

@@ -2,7 +2,7 @@
 
 mod combination;
 
-pub use combination::{Child, CombinationTree, Neighbours, Order};
+pub use combination::{Child, CombinationOrder, CombinationTree, TreeNeighbours};
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -123,7 +123,7 @@ pub struct Call {
     /// Bytes of an element, which is not cut where data is combined; `bytes` is a multiple of it.
     pub element: NonZeroU64,
     /// The order in which contributions are combined.
-    pub order: Order,
+    pub order: CombinationOrder,
     /// `MPI_IN_PLACE`: a rank's contribution is in its output. Scatter, gather, reduce: of the root only, and only the root knows.
     pub is_in_place: bool,
 }
@@ -133,7 +133,7 @@ impl Call {
     /// nothing is in place.
     pub fn new(collective: Collective, ranks: u32, root: Rank, bytes: Bytes) -> Call {
         let element = NonZeroU64::MIN;
-        Call { collective, ranks, root, bytes, element, order: Order::Any, is_in_place: false }
+        Call { collective, ranks, root, bytes, element, order: CombinationOrder::Any, is_in_place: false }
     }
 
     /// A broadcast.

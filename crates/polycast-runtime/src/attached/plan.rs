@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::num::NonZeroU64;
 
-use polycast_core::collective::{self, Collective, Order};
+use polycast_core::collective::{self, Collective, CombinationOrder};
 use polycast_core::policy;
 use polycast_core::units::{Bytes, Rank};
 
@@ -31,12 +31,12 @@ impl Reduction {
 
     /// The order in which contributions are to be combined, by a way that keeps so much of it. Sums by
     /// a way that keeps another order go by that, as rules or the user say.
-    fn order(&self, ranks: u32, keeps: Order) -> Order {
+    fn order(&self, ranks: u32, keeps: CombinationOrder) -> CombinationOrder {
         let is_exact = self.is_exact == 1 || self.is_exact == EXACT_OF_TWO && ranks <= 2;
         match (is_exact, self.is_commutative != 0) {
-            (false, _) if keeps == Order::Tree => Order::Tree,
-            (_, true) => Order::Any,
-            (_, false) => Order::Ranks,
+            (false, _) if keeps == CombinationOrder::Tree => CombinationOrder::Tree,
+            (_, true) => CombinationOrder::Any,
+            (_, false) => CombinationOrder::Ranks,
         }
     }
 
@@ -238,12 +238,12 @@ mod tests {
                 Reduction { element_bytes: 8, is_commutative, is_exact, is_own: 0, combine: nothing };
             reduction.order(ranks, keeps)
         };
-        assert_eq!(order(EXACT_OF_TWO, 1, 3, Order::Tree), Order::Tree);
-        assert_eq!(order(EXACT_OF_TWO, 1, 2, Order::Tree), Order::Any);
-        assert_eq!(order(EXACT_OF_TWO, 1, 3, Order::Ranks), Order::Any);
-        assert_eq!(order(0, 0, 3, Order::Tree), Order::Tree);
-        assert_eq!(order(0, 0, 3, Order::Ranks), Order::Ranks);
-        assert_eq!(order(1, 1, 3, Order::Tree), Order::Any);
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, CombinationOrder::Tree), CombinationOrder::Tree);
+        assert_eq!(order(EXACT_OF_TWO, 1, 2, CombinationOrder::Tree), CombinationOrder::Any);
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, CombinationOrder::Ranks), CombinationOrder::Any);
+        assert_eq!(order(0, 0, 3, CombinationOrder::Tree), CombinationOrder::Tree);
+        assert_eq!(order(0, 0, 3, CombinationOrder::Ranks), CombinationOrder::Ranks);
+        assert_eq!(order(1, 1, 3, CombinationOrder::Tree), CombinationOrder::Any);
     }
 
     #[test]

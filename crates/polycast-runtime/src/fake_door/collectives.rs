@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective, Order};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::policy::{Choice, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
@@ -41,7 +41,7 @@ pub struct Called {
     pub root: u32,
     /// [`Call::bytes`] of each rank.
     pub bytes: Vec<u64>,
-    pub order: Order,
+    pub order: CombinationOrder,
     pub is_in_place: bool,
     pub algorithm: Algorithm,
 }
@@ -139,7 +139,7 @@ fn expected(call: &Call, number: usize, rank: u32) -> Option<Vec<u8>> {
         Collective::Reduce | Collective::Allreduce => {
             let falling = ranks.rev().map(|rank| contribution(number, rank, bytes));
             falling.reduce(|mut right, left| {
-                combine(&left, &mut right, call.order > Order::Any);
+                combine(&left, &mut right, call.order > CombinationOrder::Any);
                 right
             })
         }
@@ -165,7 +165,7 @@ impl Member {
         let call = |at: usize| calls[at].of(rank);
         let combine = combine_through_door as unsafe extern "C" fn(_, _, _, _) -> _;
         let reduction = |called: &Called| {
-            let is_commutative = (called.order == Order::Any).into();
+            let is_commutative = (called.order == CombinationOrder::Any).into();
             DoorReduction {
                 reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, is_own: 0, combine },
                 door: &self.door,
@@ -227,7 +227,7 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node:
         collective,
         root: random.below(ranks) as u32,
         bytes: vec![bytes; ranks as usize],
-        order: if random.one_in(2) { algorithm.entry.keeps } else { Order::Any },
+        order: if random.one_in(2) { algorithm.entry.keeps } else { CombinationOrder::Any },
         is_in_place: random.one_in(3),
         algorithm,
     }
@@ -363,7 +363,7 @@ fn a_rank_that_is_told_of_a_single_element_ends() {
             for other in 0..4 {
                 let mut bytes = vec![2; 4];
                 bytes[other] = 200;
-                let (order, is_in_place) = (Order::Any, other % 2 == 0);
+                let (order, is_in_place) = (CombinationOrder::Any, other % 2 == 0);
                 let called = Called { collective, root: 0, bytes, order, is_in_place, algorithm };
                 let mut job = Job::new(4, 7, "chain", &[]);
                 job.program.insert(1, Step::Collectives(vec![called]));
@@ -389,7 +389,7 @@ fn much_scratch_memory_is_given_back() {
         collective: Collective::Allreduce,
         root: 0,
         bytes,
-        order: Order::Any,
+        order: CombinationOrder::Any,
         is_in_place: false,
         algorithm,
     };

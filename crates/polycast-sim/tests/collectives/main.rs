@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Entry, Registry};
-use polycast_core::collective::{Call, Collective, Order};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::executor::Limits;
 use polycast_core::schedule::{Listed, Schedule};
 use polycast_core::units::{Bytes, Rank};
@@ -90,9 +90,12 @@ fn deliver(ranks: u32) {
             let root = Rank((ranks / 2 + number as u32) % ranks);
             let plain = Call::new(collective, ranks, root, Bytes(bytes));
             let element = NonZeroU64::new(2).expect("not 0");
-            for (order, is_in_place) in
-                [(Order::Any, false), (Order::Tree, false), (Order::Any, true), (Order::Tree, true)]
-            {
+            for (order, is_in_place) in [
+                (CombinationOrder::Any, false),
+                (CombinationOrder::Tree, false),
+                (CombinationOrder::Any, true),
+                (CombinationOrder::Tree, true),
+            ] {
                 let call = Call { element, order, is_in_place, ..plain };
                 let segment = [0, 5, 256][ranks as usize % 3];
                 simulate(algorithm, &call, segment, |run| run, Network::ethernet(1e9));
@@ -123,7 +126,7 @@ proptest! {
         root in any::<prop::sample::Index>(),
         elements in 0u64..200,
         segment in 0u64..100,
-        order in prop::sample::select(vec![Order::Any, Order::Ranks, Order::Tree]),
+        order in prop::sample::select(vec![CombinationOrder::Any, CombinationOrder::Ranks, CombinationOrder::Tree]),
         is_in_place in any::<bool>(),
         starts_ns in prop::collection::vec(0u64..3_000_000, 24),
         limits in (1u32..=64, 1u32..8).prop_map(|(per_lane, sends)| Limits { per_lane, sends }),

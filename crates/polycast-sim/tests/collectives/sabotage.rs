@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{Between, Planner};
-use polycast_core::collective::{Call, Collective, Order};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::schedule::{
     Action, After, Fabric, Kind, Lane, Listed, Posting, Schedule, Step, Stream, check,
 };
@@ -135,7 +135,9 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
             found.push(changed(all, at, |steps| steps[index].action = swapped));
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
         }
-        if !is_copy {
+        // Where any order is right, so may be that of two combinations.
+        let is_free = matches!(action, Action::Combine { .. }) && call.order == CombinationOrder::Any;
+        if !is_copy && !is_free {
             found.extend(in_the_place_of_the_step_before(all, at, index));
         }
     }
@@ -185,11 +187,11 @@ fn other_kinds(kind: &Kind, rank: Rank) -> Vec<Kind> {
     }
 }
 
-/// Waits for less, or copies in another order: right only where something else makes up for it.
+/// Waits for less, or copies or combines in another order: right only where something else makes up for it.
 fn weaker(all: &All) -> Vec<All> {
     let mut found = Vec::new();
     for (at, index) in steps(all) {
-        if let Action::Copy { .. } = step(all, (at, index)).action {
+        if let Action::Copy { .. } | Action::Combine { .. } = step(all, (at, index)).action {
             found.extend(in_the_place_of_the_step_before(all, at, index));
         }
         let weaker = match step(all, (at, index)).after {
@@ -234,7 +236,11 @@ fn correct() -> Vec<(String, Call, All)> {
     for (collective, algorithm) in super::all() {
         let algorithm = Algorithm { segment: NonZeroU64::new(4), ..algorithm };
         for (ranks, root) in [(2, 0), (3, 1), (7, 2)] {
-            for (order, is_in_place) in [(Order::Tree, false), (Order::Any, true), (Order::Tree, true)] {
+            for (order, is_in_place) in [
+                (CombinationOrder::Tree, false),
+                (CombinationOrder::Any, true),
+                (CombinationOrder::Tree, true),
+            ] {
                 let plain = Call::new(collective, ranks, Rank(root), Bytes(12));
                 let element = NonZeroU64::new(2).expect("not 0");
                 let call = crate::for_any_order(algorithm, &Call { element, order, is_in_place, ..plain });

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective, CombinationTree, Order};
+use polycast_core::collective::{Call, Collective, CombinationOrder, CombinationTree};
 use polycast_core::schedule::{Buffer, Contract, Nodes};
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Buffers, Network, Schedules};
@@ -70,7 +70,10 @@ fn ways(collective: Collective, host_of: &[u64]) -> Vec<Algorithm> {
     let anywhere = Registry::BUILT_IN.samples(collective).into_iter();
     let on_one_node =
         Registry::BUILT_IN.samples_on_one_node(collective).into_iter().filter(|_| is_on_one_node);
-    anywhere.chain(on_one_node).filter(|algorithm| algorithm.keeps_on(&nodes) == Order::Tree).collect()
+    anywhere
+        .chain(on_one_node)
+        .filter(|algorithm| algorithm.keeps_on(&nodes) == CombinationOrder::Tree)
+        .collect()
 }
 
 fn prove_all(ranks: u32, width: u32, lengths: &[u64]) {
@@ -87,7 +90,7 @@ fn prove_all(ranks: u32, width: u32, lengths: &[u64]) {
                 let element = NonZeroU64::new(8).expect("not 0");
                 let is_in_place = (root + ranks) % 2 == 0;
                 let segment = [0, 24, 1000, 8192][(number + root as usize) % 4];
-                let call = Call { element, order: Order::Tree, is_in_place, ..plain };
+                let call = Call { element, order: CombinationOrder::Tree, is_in_place, ..plain };
                 prove(
                     Algorithm { segment: NonZeroU64::new(segment), ..algorithm },
                     &call,

@@ -18,7 +18,7 @@ pub(super) enum Operand {
 
 /// What is left to be done; the last of it comes next.
 #[derive(Clone, Copy)]
-enum Left {
+enum PendingOperands {
     /// The operands of these ranks, first to one behind the last.
     Subtree((u32, u32), u32),
     Operand(Operand),
@@ -30,7 +30,7 @@ const MOST_LEFT: usize = 2 * 33 + 1;
 /// The operands of a combination of all ranks, as an iterator without memory of its own.
 pub(super) struct Operands {
     tree: CombinationTree,
-    left: [Left; MOST_LEFT],
+    left: [PendingOperands; MOST_LEFT],
     count: usize,
 }
 
@@ -38,7 +38,7 @@ impl Operands {
     /// The operands of so many ranks, perhaps none.
     #[inline]
     pub fn of(ranks: u32) -> Operands {
-        let all = Left::Subtree((0, ranks), 0);
+        let all = PendingOperands::Subtree((0, ranks), 0);
         let count = usize::from(ranks > 0);
         Operands { tree: CombinationTree::new(ranks.max(1)), left: [all; MOST_LEFT], count }
     }
@@ -50,7 +50,7 @@ impl Operands {
         ranks.next_power_of_two().ilog2().saturating_sub(1)
     }
 
-    fn push(&mut self, left: Left) {
+    fn push(&mut self, left: PendingOperands) {
         self.left[self.count] = left;
         self.count += 1;
     }
@@ -60,12 +60,12 @@ impl Operands {
             return Some(Operand::First { from: Rank(ranks.start), to });
         };
         if split - ranks.start == 1 {
-            self.push(Left::Operand(Operand::Next { from: Rank(ranks.start), to }));
+            self.push(PendingOperands::Operand(Operand::Next { from: Rank(ranks.start), to }));
         } else {
-            self.push(Left::Operand(Operand::Waiting { to }));
-            self.push(Left::Subtree((ranks.start, split), to + 1));
+            self.push(PendingOperands::Operand(Operand::Waiting { to }));
+            self.push(PendingOperands::Subtree((ranks.start, split), to + 1));
         }
-        self.push(Left::Subtree((split, ranks.end), to));
+        self.push(PendingOperands::Subtree((split, ranks.end), to));
         None
     }
 }
@@ -78,8 +78,8 @@ impl Iterator for Operands {
         while let Some(next) = self.count.checked_sub(1) {
             self.count = next;
             match self.left[next] {
-                Left::Operand(operand) => return Some(operand),
-                Left::Subtree((start, end), to) => {
+                PendingOperands::Operand(operand) => return Some(operand),
+                PendingOperands::Subtree((start, end), to) => {
                     if let Some(operand) = self.divide(start..end, to) {
                         return Some(operand);
                     }

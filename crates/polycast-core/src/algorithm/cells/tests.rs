@@ -1,6 +1,6 @@
 use super::*;
 use crate::algorithm::Registry;
-use crate::collective::Order;
+use crate::collective::CombinationOrder;
 use crate::schedule::Buffer;
 use crate::schedule::{Action, After, Listed, Schedule, Violation, check};
 use crate::units::Bytes;
@@ -12,7 +12,7 @@ fn algorithm(collective: Collective, text: &str) -> Algorithm {
 
 fn call(collective: Collective, ranks: u32, bytes: u64) -> Call {
     let plain = Call::new(collective, ranks, Rank(1), Bytes(bytes));
-    Call { element: NonZeroU64::new(4).unwrap(), order: Order::Tree, ..plain }
+    Call { element: NonZeroU64::new(4).unwrap(), order: CombinationOrder::Tree, ..plain }
 }
 
 fn lanes(text: &str, call: &Call) -> Vec<Listed> {
@@ -68,14 +68,9 @@ fn whoever_changes_a_step_is_found_out() {
 fn taken_from(rounds: &Rounds, round: u64) -> Vec<String> {
     let told = |take: Take| {
         let from = match take.from {
-<<<<<<< HEAD
-            Source::Own(slice) if slice.buffer == Buffer::Scratch => format!("waiting {:?}", slice.bytes),
-            Source::Own(slice) => format!("own {:?}", slice.bytes),
-            Source::Cell { writer, at } => format!("{writer}+{at}"),
-=======
+            CellSource::Own(slice) if slice.buffer == Buffer::Scratch => format!("waiting {:?}", slice.bytes),
             CellSource::Own(slice) => format!("own {:?}", slice.bytes),
             CellSource::Cell { writer, at } => format!("{writer}+{at}"),
->>>>>>> main
         };
         let to = if take.to.buffer == Buffer::Scratch { "waiting " } else { "" };
         format!("{from}{}{to}{:?}", if take.combines { " with " } else { " to " }, take.to.bytes)

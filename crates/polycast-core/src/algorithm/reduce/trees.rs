@@ -11,7 +11,7 @@ use crate::algorithm::formulas::doublings;
 use crate::algorithm::intervals::{BINOMIAL, Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry, Stages};
-use crate::collective::{Call, Collective, CombinationTree, Neighbours, Order};
+use crate::collective::{Call, Collective, CombinationTree, TreeNeighbours, CombinationOrder};
 use crate::schedule::{
     Action, After, Channel, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
 };
@@ -42,7 +42,7 @@ fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<
         let tree = CombinationTree::new(call.ranks).neighbours(rank, call.root);
         return up(tree, call.root, algorithm, call, rank);
     }
-    let top = if call.order > Order::Any { Rank(0) } else { call.root };
+    let top = if call.order > CombinationOrder::Any { Rank(0) } else { call.root };
     schedule(&Intervals::ByRank { shape, top, ranks: call.ranks }, algorithm, call, rank)
 }
 
@@ -56,7 +56,7 @@ pub(in crate::algorithm) fn schedule(
     up(tree.neighbours(rank), tree.rank_at(0), algorithm, call, rank)
 }
 
-fn up(tree: Neighbours, top: Rank, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+fn up(tree: TreeNeighbours, top: Rank, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let is_at_root = rank == top && rank == call.root;
     let tree = FanIn::new(tree, algorithm, call, rank, is_at_root);
     let mut lanes = tree.lanes();

@@ -25,7 +25,7 @@ pub(super) mod within;
 use super::build::Build;
 use super::parameter::{Domain, NONE, Need, Parameter};
 use super::{Algorithm, Entry, OnNodes, Raced, Registry};
-use crate::collective::{Collective, Order};
+use crate::collective::{Collective, CombinationOrder};
 use crate::schedule::{Channel, Nodes};
 use within::Within;
 
@@ -199,14 +199,18 @@ impl Algorithm {
     /// The order that the algorithm keeps on these nodes: on two levels that of sums where each node
     /// has a part of the [tree](crate::collective::CombinationTree), these parts are combined as by the
     /// tree of as many ranks, and so does the algorithm between nodes.
-    pub fn keeps_on(&self, nodes: &Nodes) -> Order {
+    pub fn keeps_on(&self, nodes: &Nodes) -> CombinationOrder {
         let collective = self.entry.collectives[0];
         let is_on_levels = matches!(self.entry.build, Build::OnNodes(_)) && collective.combines();
         if !is_on_levels || !nodes.are_parts_of_the_tree() {
             return self.entry.keeps;
         }
         let between = Registry::BUILT_IN.find(collective, self.between());
-        if between.is_some_and(|entry| entry.keeps == Order::Tree) { Order::Tree } else { self.entry.keeps }
+        if between.is_some_and(|entry| entry.keeps == CombinationOrder::Tree) {
+            CombinationOrder::Tree
+        } else {
+            self.entry.keeps
+        }
     }
 
     /// Returns the algorithm with the one of this name between nodes; `None` if it cannot have it.

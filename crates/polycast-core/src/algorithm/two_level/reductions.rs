@@ -15,7 +15,7 @@ use super::inner::{Covered, Inner, Places, When};
 use super::members::{Members, after, overlapped, parts};
 use super::within::{ToAll, lane_from, lane_up};
 use crate::algorithm::Algorithm;
-use crate::collective::{Call, Collective, CombinationTree, Order};
+use crate::collective::{Call, Collective, CombinationOrder, CombinationTree};
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
@@ -84,7 +84,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         return Box::new(list);
     }
     // Between nodes, sums have the order of the nodes' ranks; what does not depend on that goes around the network.
-    let by_rank = (call.order == Order::Tree).then(|| nodes.by_rank());
+    let by_rank = (call.order == CombinationOrder::Tree).then(|| nodes.by_rank());
     let nodes = by_rank.as_ref().unwrap_or(nodes);
     let members = Members::new(call, nodes, algorithm.within());
     let stand_in = members.my_stand_in();
@@ -154,16 +154,11 @@ struct Sums {
 }
 
 impl Sums {
-<<<<<<< HEAD
-    fn new(call: &Call, rank: Rank, members: &Members, pieces: &Pieces, is_result: bool) -> Sums {
+    fn new(call: &Call, rank: Rank, members: &Members, pieces: &ReductionPieces, is_result: bool) -> Sums {
         let ranks = members.mine().to_vec();
         let is_alone = ranks.len() == 1;
         let mine = ranks.iter().position(|member| *member == rank).unwrap_or(0);
         let combinations = CombinationTree::new(ranks.len() as u32).combinations();
-=======
-    fn new(call: &Call, rank: Rank, members: &Members, pieces: &ReductionPieces, is_result: bool) -> Sums {
-        let others = members.others();
->>>>>>> main
         let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
         let place = match (is_result, is_alone) {
             (true, _) => (Buffer::Output, 0),
@@ -211,37 +206,31 @@ impl Sums {
     }
 
     /// The local steps of a piece.
-    fn work(&self) -> Vec<Work> {
+    fn work(&self) -> Vec<SumStep> {
         let last = self.ranks.len() - 1;
         let mut is_awaited: Vec<bool> = (0..=last).map(|of| of != self.mine).collect();
         let mut work = Vec::new();
         if self.is_copied {
-            work.push(Work::Copy);
+            work.push(SumStep::Copy);
         }
         for &(left, right) in &self.combinations {
             let [first, second] = [left, right].map(|of| std::mem::take(&mut is_awaited[of]).then_some(of));
-            work.extend(second.filter(|_| first.is_some()).map(Work::Wait));
-            work.push(Work::Combine { left, right, awaits: first.or(second) });
+            work.extend(second.filter(|_| first.is_some()).map(SumStep::Wait));
+            work.push(SumStep::Combine { left, right, awaits: first.or(second) });
         }
         if !self.is_last_direct {
-            work.push(Work::Result);
+            work.push(SumStep::Result);
         }
         work
     }
 
     /// Adds lanes that put together the sum of each piece; returns the one that ends with it.
-<<<<<<< HEAD
-    fn lanes(&self, list: &mut Listed, members: &Members, pieces: &Pieces) -> LaneIndex {
+    fn lanes(&self, list: &mut Listed, members: &Members, pieces: &ReductionPieces) -> LaneIndex {
         let last = self.ranks.len() - 1;
         let mut fetch = |(place, of): (usize, &Rank)| {
             (place != self.mine).then(|| lane_from(list, members, *of, Posting::InTurn))
         };
         let fetches: Vec<Option<LaneIndex>> = (0..).zip(&self.ranks).map(&mut fetch).collect();
-=======
-    fn lanes(&self, list: &mut Listed, members: &Members, pieces: &ReductionPieces) -> LaneIndex {
-        let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
-        let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();
->>>>>>> main
         let local = list.lane(Kind::Local);
         let (slots, work) = (SLOTS.min(pieces.up.len() as u64), self.work());
         let mut at = 0;
@@ -271,13 +260,13 @@ impl Sums {
             }
             for step in &work {
                 let (action, when) = match *step {
-                    Work::Copy => (Action::Copy { from: own(), to: place(self.mine) }, After::Start),
-                    Work::Wait(of) => (Action::nothing(), comes[of]),
-                    Work::Combine { left, right, awaits } => {
+                    SumStep::Copy => (Action::Copy { from: own(), to: place(self.mine) }, After::Start),
+                    SumStep::Wait(of) => (Action::nothing(), comes[of]),
+                    SumStep::Combine { left, right, awaits } => {
                         let when = awaits.map_or(After::Start, |of| comes[of]);
                         (Action::Combine { from: place(left), into: place(right) }, when)
                     }
-                    Work::Result => (Action::Copy { from: slot(last), to: sum() }, After::Start),
+                    SumStep::Result => (Action::Copy { from: slot(last), to: sum() }, After::Start),
                 };
                 list.add(local, action, when);
             }
@@ -292,7 +281,7 @@ impl Sums {
 }
 
 /// A local step of each piece.
-enum Work {
+enum SumStep {
     /// This rank's contribution is copied to where it is combined.
     Copy,
     /// Waits for the contribution of a member.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::Registry;
 use crate::algorithm::broadcast::Planner;
-use crate::collective::{Call, Order};
+use crate::collective::{Call, CombinationOrder};
 use crate::schedule::{Action, Fabric, Kind, Nodes, Schedule, Summary, check};
 use crate::units::{Bytes, Rank};
 
@@ -93,7 +93,8 @@ fn prove_all(ranks: u32, every: usize) {
                 let element = NonZeroU64::new(element).unwrap();
                 let plain = Call::new(collective, ranks, root, Bytes(bytes));
                 let nodes = Nodes::new(host_of, &ring, Rank(0));
-                let order = if number.is_multiple_of(3) { Order::Any } else { algorithm.keeps_on(&nodes) };
+                let order =
+                    if number.is_multiple_of(3) { CombinationOrder::Any } else { algorithm.keeps_on(&nodes) };
                 let call = Call { element, order, is_in_place: (number / 7).is_multiple_of(2), ..plain };
                 prove(cut(algorithm, segment, buffer), host_of, &ring, &call);
             }
@@ -127,7 +128,7 @@ fn sums_have_one_order_where_nodes_are_parts_of_the_tree() {
                 prove(cut(algorithm, *segment, *buffer), &host_of, &ring, &call);
             }
         }
-        keeps == Order::Tree
+        keeps == CombinationOrder::Tree
     };
     for within in ["shared", "messages"] {
         for (collective, betweens) in [

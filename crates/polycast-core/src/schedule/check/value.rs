@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use crate::collective::{Call, CombinationTree, Order};
+use crate::collective::{Call, CombinationOrder, CombinationTree};
 
 /// The combination of what these ranks contribute. Runs of ranks `first..end`, rising, that do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,10 @@ impl Contributors {
             && left.1 == right.0
         {
             let is_split = || CombinationTree::new(call.ranks).split(&(left.0..right.1)) == Some(right.0);
-            return (order < Order::Tree || is_split()).then(|| Contributors::run((left.0, right.1)));
+            return (order < CombinationOrder::Tree || is_split())
+                .then(|| Contributors::run((left.0, right.1)));
         }
-        if order > Order::Any {
+        if order > CombinationOrder::Any {
             return None;
         }
         let mut runs = [&*self.0, &*right.0].concat();
