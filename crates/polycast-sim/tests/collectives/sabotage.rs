@@ -129,14 +129,14 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
             // What is there already.
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
         }
+        // Where any order is right, so may be that of two combinations.
+        let is_free = matches!(action, Action::Combine { .. }) && call.order == CombinationOrder::Any;
         if let Action::Combine { from, into } = action {
             // The wrong way round, and twice.
             let swapped = Action::Combine { from: into, into: from };
             found.push(changed(all, at, |steps| steps[index].action = swapped));
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
         }
-        // Where any order is right, so may be that of two combinations.
-        let is_free = matches!(action, Action::Combine { .. }) && call.order == CombinationOrder::Any;
         if !is_copy && !is_free {
             found.extend(in_the_place_of_the_step_before(all, at, index));
         }
