@@ -17,7 +17,7 @@ BUILT := build/built
 endif
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors spank stage demo check test test-all soak fuzz conformance nightly install install-debug uninstall deb dist clean
+.PHONY: build help setup rust doors spank stage demo check test test-all soak fuzz conformance nightly install install-debug uninstall deb wheel archive test-wheel dist clean
 
 build: setup doors ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -102,7 +102,23 @@ deb: $(BUILT) ## Debian packages in build/deb, of what is built
 	@rm -rf build/deb
 	@packaging/debian/build.sh build/stage build/deb
 
-dist: ## the sources of this commit as build/polycast-VERSION.tar.gz
+build/portable/built: $(SOURCES)
+	@scripts/setup.sh wheel
+	@packaging/portable/build.sh build/portable
+	@touch $@
+
+wheel: build/portable/built ## a wheel for pip in build/wheel, for every Linux on x86_64 with glibc 2.28 or newer
+	@PYTHON=build/portable/tools/bin/python packaging/wheel/build.sh build/portable/stage build/wheel manylinux_2_28_x86_64
+
+archive: build/portable/built ## the same files to be unpacked anywhere: build/polycast-VERSION-linux-x86_64.tar.gz
+	@packaging/portable/archive.sh build/portable/stage build
+
+test-wheel: wheel archive ## the tests of wheel, archive, sources and recipes: what it takes to have polycast
+	@scripts/setup.sh test
+	@$(MAKE) build
+	@cargo test --locked --workspace --test jobs -- --include-ignored wheel:: recipes::
+
+dist: ## the sources of this commit and their crates as build/polycast-VERSION.tar.gz, which builds without a network
 	@scripts/dist.sh
 
 uninstall: ## removes what install copied

@@ -36,14 +36,14 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
 
     payload_prepare(&bench->payload, &call, repetition);
     const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
-    sleep_until_ns(own_deadline_ns, bench->spin_ns);
+    sleep_until_ns(own_deadline_ns, block->spin_ns);
 
     const int64_t start_ns = local_now_ns();
     const bool complete = variant_run(&bench->variants[variant], &call, &bench->payload,
                                       plan_silence_ns(plan, call.bytes) + block_patience_ns(block));
     const int64_t end_ns = local_now_ns();
 
-    sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);
+    sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), block->spin_ns);
     if (bench->rank == plan->corrupt_rank)
         payload_corrupt(&bench->payload, &call);
     const enum outcome outcome =

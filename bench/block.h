@@ -8,8 +8,8 @@
  *
  * Invariants, which make the times believable:
  *  1. Nothing is communicated between the repetitions of a block: no barrier lends its pattern to the result.
- *  2. Inside the window of a repetition a rank is in the call or asleep: nobody takes a core, or a link,
- *     from those who still work. Checking and filling wait for the end of the window.
+ *  2. Inside the window of a repetition a rank is in the call or asleep, or spins on a core of its own: nobody takes a
+ *     core, or a link, from those who still work. Checking and filling wait for the end of the window.
  *  3. A repetition that a rank entered too late is marked and counted, never corrected.
  *  4. Where ranks share cores, and all wait for the root's data, receivers call `advance` before the deadline and wait in the
  *     call for the root, which calls at the deadline; the time runs from the root's call then. */
@@ -30,6 +30,7 @@ struct block {
     int64_t start_ns;   /* first deadline, on the common clock */
     int64_t delay_ns;   /* D of the arrival pattern */
     int64_t advance_ns; /* of receivers */
+    int64_t spin_ns;    /* before deadlines and ends of windows */
     int64_t handling_ns;
     int64_t first_cycle; /* counts within a size */
     int64_t cycles;      /* each is one repetition of every variant; 0: this size is done */
@@ -61,8 +62,9 @@ struct bench {
     struct payload payload;
     int ranks_per_core; /* where it is worst, rounded up; above 1: oversubscribed */
     int64_t
-        advance_ns;  /* rank 0: of receivers, as it was measured and grew; 0: times run from the first call */
-    int64_t spin_ns; /* before a deadline; 0 when oversubscribed */
+        advance_ns; /* rank 0: of receivers, as it was measured and grew; 0: times run from the first call */
+    int64_t
+        spin_ns; /* rank 0: before deadlines, as it grew where ranks woke up too late; 0 when oversubscribed */
     int rank;
     int ranks;
 };

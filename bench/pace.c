@@ -5,7 +5,7 @@
 
 #include "wake_up.h"
 
-enum { US = 1000, MS = 1000 * US };
+enum { US = 1000, MS = 1000 * US, MAX_SPIN_NS = 1 * MS };
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -19,10 +19,12 @@ static bool is_oversubscribed(const struct pace *pace) {
     return pace->ranks_per_core > 1;
 }
 
-struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core, int64_t advance_ns) {
+struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core, int64_t advance_ns,
+                     int64_t spin_ns) {
     struct pace pace = {.plan = plan,
                         .ranks_per_core = ranks_per_core,
                         .advance_ns = advance_ns,
+                        .spin_ns = spin_ns,
                         .lead_ns = ranks_per_core > 1 ? 20 * MS : 2 * MS,
                         .margin = 1.3};
     for (int variant = 0; variant < plan->variant_count; variant++) {
@@ -89,6 +91,7 @@ struct block pace_block(const struct pace *pace, int64_t first_cycle, int64_t mo
         .start_ns = local_now_ns() + pace->lead_ns + handling_ns(pace) + pace->advance_ns,
         .delay_ns = pace->delay_ns,
         .advance_ns = pace->advance_ns,
+        .spin_ns = pace->spin_ns,
         .handling_ns = handling_ns(pace),
         .first_cycle = first_cycle,
         .cycles = larger(1, smaller(cycles, MAX_REPETITIONS / pace->plan->variant_count)),
@@ -109,6 +112,9 @@ void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetit
     if (late * 5 > repetitions) {
         pace->margin = pace->margin < 8 ? pace->margin * 1.5 : 8;
         pace->advance_ns = smaller(pace->advance_ns * 3 / 2, MAX_ADVANCE_NS);
+        /* Processors that have rested, above all virtual ones, may need longer than that to wake up. Who spins for longer than a
+         * time slice loses the core where others want it. */
+        pace->spin_ns = smaller(pace->spin_ns * 4, MAX_SPIN_NS);
     } else if (late == 0 && pace->margin > 1.2) {
         pace->margin *= 0.95;
     }

@@ -11,13 +11,15 @@ struct pace {
     int64_t silence_ns[MAX_VARIANTS];  /* what a lost repetition takes beyond that; 0 where none is lost */
     int64_t delay_ns;                  /* D of the arrival pattern */
     int64_t advance_ns;                /* of receivers; 0: nobody is to wait for the root */
+    int64_t spin_ns;                   /* before deadlines; 0: nobody spins, for ranks share cores */
     int64_t handling_ns;               /* to check and to fill, slowest rank */
     int64_t lead_ns;                   /* from deciding on a block to its first deadline */
     double margin;                     /* window over estimate */
 };
 
 /* A pace for messages of `bytes` where so many ranks share a core. */
-struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core, int64_t advance_ns);
+struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core, int64_t advance_ns,
+                     int64_t spin_ns);
 
 /* Sets D of the arrival pattern: as planned, or what stock takes by the present estimate. Not changed while
  * repetitions count, so that all of them met the same arrivals. */

@@ -333,7 +333,7 @@ void point_measure(struct bench *bench, int bytes) {
     const struct plan *plan = bench->plan;
     struct point point = {
         .bench = bench,
-        .pace = pace_new(plan, bytes, bench->ranks_per_core, bench->advance_ns),
+        .pace = pace_new(plan, bytes, bench->ranks_per_core, bench->advance_ns, bench->spin_ns),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,
@@ -352,6 +352,7 @@ void point_measure(struct bench *bench, int bytes) {
         measure_by_rounds(&point);
     if (bench->rank == 0) {
         bench->advance_ns = point.pace.advance_ns;
+        bench->spin_ns = point.pace.spin_ns;
         write_choices(bench, &point.call);
         printf("point-end %d %lld %lld", bytes, (long long)point.pace.delay_ns, (long long)bench->advance_ns);
         for (int variant = 0; variant < plan->variant_count; variant++)

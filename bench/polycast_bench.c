@@ -1,6 +1,6 @@
 /* Measures a collective as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
  * writes. With the argument `plans` it reads one plan after the other from its standard input, see plan_server.h; with `orders` it measures
- * between pairs of ranks instead, see rank_server.h.
+ * between pairs of ranks instead, see rank_server.h; with `cost BYTES CALLS` the processor time of broadcasts, see cost.h.
  *
  * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
  * the calls on a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "cost.h"
 #include "nap.h"
 #include "place.h"
 #include "plan_server.h"
@@ -53,6 +54,15 @@ static void write_head(const char *format) {
     MPI_Get_library_version(version, &length);
     version[strcspn(version, "\r\n")] = '\0';
     printf("mpi %s\n", version);
+}
+
+/* On rank 0. */
+static void write_end(bool able, const char *error) {
+    if (able)
+        puts("end");
+    else
+        printf("error %s\n", error);
+    fflush(stdout);
 }
 
 static void write_clock(const struct common_clock *clock, bool pingpong) {
@@ -172,13 +182,8 @@ static bool measure_calls(int argc, char **argv) {
     else
         for (int i = 0; able && i < plan.rank_counts; i++)
             able = measure_among_first(plan.ranks[i], MPI_COMM_WORLD, &plan, error, sizeof error);
-    if (rank == 0) {
-        if (able)
-            puts("end");
-        else
-            printf("error %s\n", error);
-        fflush(stdout);
-    }
+    if (rank == 0)
+        write_end(able, error);
     recorded_close(&plan.recorded);
     return able;
 }
@@ -197,13 +202,26 @@ static bool serve_orders(void) {
     return able;
 }
 
+static bool measure_cost(char **argv) {
+    char error[512] = "";
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        write_head("polycast-cost 1");
+    const bool able = cost_measure(MPI_COMM_WORLD, argv[2], argv[3], error, sizeof error);
+    if (rank == 0)
+        write_end(able, error);
+    return able;
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     const char *word = argc == 2 ? argv[1] : "";
     const bool able = strcmp(word, RANK_SERVER_ARGUMENT) == 0 ? serve_orders()
                       : strcmp(word, PLAN_SERVER_ARGUMENT) == 0
                           ? plan_server_run(MPI_COMM_WORLD, measure_calls)
-                          : measure_calls(argc, argv);
+                      : argc == 4 && strcmp(argv[1], COST_ARGUMENT) == 0 ? measure_cost(argv)
+                                                                         : measure_calls(argc, argv);
     /* MPICH over UCX hangs in MPI_Finalize when one rank waits there for another that still has to flush its
      * connections; this gives all of them the time. Nothing is measured any more. */
     sleep(1);

@@ -32,7 +32,7 @@ find crates/*/src crates/*/build.rs doors include bench -type f \( -name '*.rs' 
             of_room[room] += lines[file]
             total += lines[file]
         }
-        for (room in of_room) printf "%-26s %6d\n", room, of_room[room] | "sort"
+        for (room in of_room) printf "%-32s %6d\n", room, of_room[room] | "sort"
         close("sort")
-        printf "%-26s %6d\n", "total", total
+        printf "%-32s %6d\n", "total", total
     }'

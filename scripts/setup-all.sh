@@ -11,6 +11,7 @@ for command in slurmctld slurmd srun munged; do
     is_there "$command" || packages="slurm-wlm munge"
 done
 [ -e /usr/include/slurm/spank.h ] || packages="$packages libslurm-dev"
+is_there rpmspec || packages="$packages rpm"
 is_there sshd || packages="$packages openssh-server"
 is_there dpkg-shlibdeps || packages="$packages dpkg-dev"
 ls /usr/lib/*/libblas.so >/dev/null 2>&1 || packages="$packages libblas-dev"
@@ -19,7 +20,7 @@ is_there pw.x || packages="$packages quantum-espresso"
 [ -e /usr/share/espresso/pseudo/Si.pz-vbc.UPF ] || packages="$packages quantum-espresso-data"
 is_there abinit || packages="$packages abinit"
 [ -e /usr/share/abinit ] || packages="$packages abinit-data"
-for command in lintian debootstrap cmake chromium patch; do
+for command in lintian rpmlint debootstrap cmake chromium patch; do
     is_there "$command" || packages="$packages $command"
 done
 [ -n "$packages" ] || exit 0

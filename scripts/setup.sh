@@ -1,12 +1,13 @@
 #!/bin/sh
-# setup.sh build|demo|test: makes sure that what polycast is built, shown or tested with is there. Missing packages are
+# setup.sh build|demo|test|wheel: makes sure that what polycast is built, shown or tested with is there. Missing packages are
 # installed when root on Debian; otherwise their names are told.
 #   build   a C compiler, an mpicc of any MPI (or those of $MPICC), Rust
 #   demo    and what emulates clusters
 #   test    and what the lints and the tests use
+#   wheel   a C compiler for build scripts, Python with pip, Rust: no MPI
 set -eu
 level=${1:-build}
-case $level in build | demo | test) ;; *) echo "setup: expected build, demo or test, found $level" >&2; exit 2 ;; esac
+case $level in build | demo | test | wheel) ;; *) echo "setup: expected build, demo, test or wheel, found $level" >&2; exit 2 ;; esac
 
 # Level, command, its packages on Debian, Fedora, openSUSE and Arch; several are joined by commas. The tests call both MPIs
 # by Debian's names.
@@ -61,13 +62,16 @@ is_there() {
 }
 
 is_of_level() {
-    case $level:$1 in build:demo | build:test | demo:test) return 1 ;; esac
+    case $level:$1:$2 in
+    wheel:*:cc | wheel:*:nm | wheel:*:python3) ;;
+    wheel:* | build:demo:* | build:test:* | demo:test:*) return 1 ;;
+    esac
 }
 
 commands=
 packages=
 while read -r of command names; do
-    [ -n "$of" ] && is_of_level "$of" && ! is_there "$command" || continue
+    [ -n "$of" ] && is_of_level "$of" "$command" && ! is_there "$command" || continue
     commands="$commands $command"
     # shellcheck disable=SC2086
     [ -z "$column" ] || packages="$packages $(echo $names | cut -d ' ' -f $column)"

@@ -9,5 +9,6 @@ suite oldest scripts/oldest.sh
 suite loom scripts/loom.sh
 suite fake-door env FAKE_DOOR_SEEDS=1000 cargo test --locked --workspace --lib fake_door
 suite examples cargo test --workspace --locked --doc
+suite portable make --no-print-directory wheel archive
 suite ignored cargo test --workspace --locked --no-fail-fast -- --ignored
 total

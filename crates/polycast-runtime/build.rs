@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 25] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -24,6 +24,8 @@ const SOURCES: [&str; 23] = [
     "crates/polycast-runtime",
     "crates/polycast-shm/Cargo.toml",
     "crates/polycast-shm/src",
+    "crates/polycast-system/Cargo.toml",
+    "crates/polycast-system/src",
     "crates/polycast-trace/Cargo.toml",
     "crates/polycast-trace/src",
     "crates/polycast-units/Cargo.toml",
@@ -53,6 +55,8 @@ fn main() {
         sources = sources.bytes(file.as_bytes()).bytes(&read(&root.join(file)));
     }
     println!("cargo:rustc-env=POLYCAST_SOURCES={}", sources.finish());
+    // Doors name it so, whatever links them: by a path of this machine otherwise, where the linker is zig's.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpolycast.so");
     // Cargo sets it for build scripts only.
     println!("cargo:rustc-env=POLYCAST_TARGET={}", std::env::var("TARGET").expect("cargo sets TARGET"));
 }

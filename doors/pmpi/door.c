@@ -249,8 +249,7 @@ static int end(ending_function *stock_ending, void *comm) {
 
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
 static int door_choice(const char *collective, handle comm, int64_t bytes, char *text, int size) {
-    static const char *const names[] = {"bcast",    "scatter", "gather", "allgather",
-                                        "alltoall", "barrier", "reduce", "allreduce"};
+    static const char *const names[] = POLYCAST_COLLECTIVE_NAMES;
     const uint32_t count = sizeof names / sizeof *names;
     uint32_t which = 0;
     while (which < count && strcmp(collective, names[which]) != 0) {

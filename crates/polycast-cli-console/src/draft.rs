@@ -5,7 +5,9 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use polycast_system::Beside;
 
 /// The error of a standard output whose reader has seen enough, as `head` has after ten lines.
 #[derive(Debug, thiserror::Error)]
@@ -27,27 +29,31 @@ pub fn is_reader_gone(error: &io::Error) -> bool {
 
 /// An output that is being written; without `put` it is deleted in the end.
 #[derive(Debug)]
-pub struct Draft {
-    file: File,
-    is_stdout: bool,
-    /// The file's final path and its temporary one; `None` once the file has its final name.
-    beside: Option<(PathBuf, PathBuf)>,
+pub struct Draft(Output);
+
+#[derive(Debug)]
+enum Output {
+    /// A file beside its place, or that has got it.
+    Beside(Beside),
+    InPlace(File),
+    /// Standard output, which needs no replacing.
+    Standard(File),
 }
 
 impl Draft {
     /// Begins the file: beside its place, or in it where the file cannot be replaced.
     pub fn of(file: &Path) -> io::Result<Draft> {
-        Ok(match new_beside(file) {
-            Some((place, new, open)) => Draft { file: open, is_stdout: false, beside: Some((place, new)) },
-            None => Draft { file: File::create(file)?, is_stdout: false, beside: None },
-        })
+        Ok(Draft(match new_beside(file) {
+            Some(beside) => Output::Beside(beside),
+            None => Output::InPlace(File::create(file)?),
+        }))
     }
 
     /// Tests that the file can be begun: an existing file stays as it is, and a new one is deleted
     /// again.
     pub fn try_out(file: &Path) -> io::Result<()> {
-        if let Some((_, new, _)) = new_beside(file) {
-            return fs::remove_file(new);
+        if new_beside(file).is_some() {
+            return Ok(());
         }
         match (file.metadata(), file.symlink_metadata()) {
             (Ok(old), _) if old.is_file() => OpenOptions::new().write(true).open(file).map(drop),
@@ -57,50 +63,49 @@ impl Draft {
         }
     }
 
-    /// A draft that is standard output, which needs no replacing.
+    /// A draft that is standard output.
     pub fn of_stdout() -> io::Result<Draft> {
-        let file = io::stdout().as_fd().try_clone_to_owned()?.into();
-        Ok(Draft { file, is_stdout: true, beside: None })
+        Ok(Draft(Output::Standard(io::stdout().as_fd().try_clone_to_owned()?.into())))
     }
 
     /// Replaces the old file by the draft. Writes from then on are seen at once.
     pub fn put(&mut self) -> io::Result<()> {
-        let Some((place, new)) = &self.beside else { return Ok(()) };
-        self.file.sync_all()?;
-        if fs::rename(new, place).is_err() {
-            // In place what cannot be replaced, as a file that is mounted.
-            let mut file = File::create(place)?;
-            io::copy(&mut File::open(new)?, &mut file)?;
-            self.file = file;
-            let _ = fs::remove_file(new);
+        let Output::Beside(beside) = &mut self.0 else { return Ok(()) };
+        if beside.is_put() {
+            return Ok(());
         }
-        self.beside = None;
+        beside.file().sync_all()?;
+        if beside.put().is_err() {
+            // In place what cannot be replaced, as a file that is mounted.
+            let mut file = File::create(beside.place())?;
+            io::copy(&mut File::open(beside.path())?, &mut file)?;
+            self.0 = Output::InPlace(file);
+        }
         Ok(())
     }
 }
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes).map_err(|error| if self.is_stdout { of_standard_output(error) } else { error })
+        match &mut self.0 {
+            Output::Beside(beside) => beside.write(bytes),
+            Output::InPlace(file) => file.write(bytes),
+            Output::Standard(file) => file.write(bytes).map_err(of_standard_output),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if let Some((_, new)) = &self.beside {
-            let _ = fs::remove_file(new);
+        match &mut self.0 {
+            Output::Beside(beside) => beside.flush(),
+            Output::InPlace(file) | Output::Standard(file) => file.flush(),
         }
     }
 }
 
-/// The place of a file behind links, and a new one that may be renamed to it; `None` for what only writing in place leaves what it is, or
+/// A new file that may be put in the place of this one, behind links; `None` for what only writing in place leaves what it is, or
 /// refuses: a device or pipe, another user's file, one that may not be written or has several names, a link to nothing, a folder that takes
 /// no file.
-fn new_beside(file: &Path) -> Option<(PathBuf, PathBuf, File)> {
+fn new_beside(file: &Path) -> Option<Beside> {
     // /dev/stdout may be a plain file, to which more is written.
     if ["/dev", "/proc"].iter().any(|above| file.starts_with(above)) {
         return None;
@@ -115,18 +120,13 @@ fn new_beside(file: &Path) -> Option<(PathBuf, PathBuf, File)> {
     {
         return None;
     }
-    let name = place.file_name()?.to_string_lossy();
-    let new = place.with_file_name(format!(".{name}.polycast-{}.new", std::process::id()));
-    let open = File::create_new(&new).ok()?;
+    let beside = Beside::create(&place, 0o666).ok()?;
     let is_alike = |old: Metadata| {
         let is_owned = |own: Metadata| (own.uid(), own.gid()) == (old.uid(), old.gid());
-        open.metadata().is_ok_and(is_owned) && open.set_permissions(old.permissions()).is_ok()
+        let new = beside.file();
+        new.metadata().is_ok_and(is_owned) && new.set_permissions(old.permissions()).is_ok()
     };
-    if !old.is_none_or(is_alike) {
-        let _ = fs::remove_file(&new);
-        return None;
-    }
-    Some((place, new, open))
+    old.is_none_or(is_alike).then_some(beside)
 }
 
 #[cfg(test)]

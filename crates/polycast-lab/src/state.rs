@@ -5,10 +5,11 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use polycast_core::variables;
+use polycast_system::{Beside, Status, remove_abandoned};
 use serde::{Deserialize, Serialize};
 
 use crate::error::at;
@@ -110,12 +111,9 @@ impl Summary {
 
     /// Writes a state file that did not exist.
     pub(crate) fn create(&self, base: &Path) -> Result<(), LabError> {
-        let draft = self.write_draft(base)?;
         let file = Summary::file_in(base, &self.name);
-        // link() fails if the file is there, and what it makes is complete: two callers cannot both have the name.
-        let linked = fs::hard_link(&draft, &file);
-        let _ = fs::remove_file(&draft);
-        linked.map_err(|error| match error.kind() {
+        // Of two callers one has the name.
+        self.draft(&file)?.put_new().map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => LabError::NameTaken { name: self.name.clone() },
             _ => at("create", &file)(error),
         })
@@ -124,19 +122,14 @@ impl Summary {
     /// Replaces the state file.
     pub(crate) fn replace(&self, base: &Path) -> Result<(), LabError> {
         let file = Summary::file_in(base, &self.name);
-        fs::rename(self.write_draft(base)?, &file).map_err(at("write", &file))
+        self.draft(&file)?.put().map_err(at("write", &file))
     }
 
-    fn write_draft(&self, base: &Path) -> Result<PathBuf, LabError> {
-        let draft = base.join(format!(".{}.{}", self.name, self.keeper_pid));
-        let text = serde_json::to_vec_pretty(self).map_err(|e| at("write", &draft)(e.into()))?;
-        let mut options = fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft);
-        if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
-            let _ = fs::remove_file(&draft);
-            return Err(at("write", &draft)(error));
-        }
-        Ok(draft)
+    fn draft(&self, file: &Path) -> Result<Beside, LabError> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| at("write", file)(error.into()))?;
+        let draft = Beside::create_as(file, 0o600, self.keeper_pid.unsigned_abs());
+        let written = draft.and_then(|mut draft| draft.write_all(&text).map(|()| draft));
+        written.map_err(at("write", file))
     }
 
     /// Reads the state file of `name`, if there is one.
@@ -193,28 +186,13 @@ pub(crate) fn forget(base: &Path, name: &str) -> Result<(), LabError> {
 
 /// Removes drafts of state files whose keepers are dead.
 pub(crate) fn remove_drafts(base: &Path) -> Result<(), LabError> {
-    for entry in fs::read_dir(base).map_err(at("read", base))? {
-        let name = entry.map_err(at("read", base))?.file_name();
-        let draft = name.to_str().and_then(|name| name.strip_prefix('.')?.split_once('.'));
-        let Some((Ok(()), Ok(pid))) = draft.map(|(name, pid)| (check_name(name), pid.parse())) else {
-            continue;
-        };
-        let path = base.join(&name);
-        if start_ticks(pid).is_none() {
-            fs::remove_file(&path).map_err(at("remove", &path))?;
-        }
-    }
-    Ok(())
+    remove_abandoned(base, |keeper| start_ticks(keeper).is_none()).map_err(at("clean up", base))
 }
 
 /// The time when a process started, in clock ticks after boot; `None` if there is no such process
 /// or it only waits to be buried.
 pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name that may hold spaces and parentheses; fields are counted after its end.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let state = *fields.first()?;
-    if state == "Z" || state == "X" { None } else { fields.get(19)?.parse().ok() }
+    Status::read(pid).filter(|status| !status.has_ended).map(|status| status.process.start_ticks)
 }
 
 #[cfg(test)]
@@ -259,8 +237,13 @@ pub(crate) mod tests {
     fn drafts_go_with_their_keepers() {
         let base = tempfile::tempdir().unwrap();
         let me = std::process::id() as i32;
-        let kept = summary("a", me, 1).write_draft(base.path()).unwrap();
-        let left = summary("a", i32::MAX, 1).write_draft(base.path()).unwrap();
+        let [kept, left] = [me, i32::MAX].map(|keeper| {
+            let draft = summary("a", keeper, 1).draft(&base.path().join("a.json")).unwrap();
+            let path = draft.path().to_owned();
+            // As whoever is killed leaves it.
+            std::mem::forget(draft);
+            path
+        });
         fs::write(base.path().join(".profile"), "").unwrap();
         remove_drafts(base.path()).unwrap();
         assert!(kept.exists() && !left.exists());

@@ -7,6 +7,7 @@ mod datagrams;
 mod family;
 mod group;
 pub mod interface;
+pub mod routes;
 mod socket;
 pub mod verbs;
 

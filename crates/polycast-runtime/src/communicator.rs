@@ -1,6 +1,7 @@
 //! One communicator: its rules, its log, its broadcasts.
 
 mod ahead;
+mod patience;
 mod progress;
 mod retired;
 mod steady;
@@ -103,6 +104,8 @@ pub struct Communicator {
     /// The last call of each collective that went through cells.
     pub(crate) cell_calls: [Option<Box<CellCall>>; Collective::ALL.len()],
     pub(crate) idle: Idle,
+    /// The calls of each collective that came before ways were judged last.
+    judged: [Option<u64>; Collective::ALL.len()],
     /// The failure, if MPI or polycast failed while ranks agreed on something, or in no operation's
     /// own message: this rank then does not know what the others do.
     pub(crate) broken: Option<Failure>,
@@ -163,6 +166,7 @@ impl Communicator {
             cell_calls: Default::default(),
             idle: Idle::new(layout.neighbours, door.capabilities() & GIVES_WAY != 0),
             layout: layout.clone(),
+            judged: Default::default(),
             broken: None,
         }
     }
@@ -207,6 +211,7 @@ impl Communicator {
         while self.comparison.is_due() {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
+            self.judged = Collective::ALL.map(|of| Some(self.counts.earlier_calls(of)));
         }
         let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
         self.try_what_is_wanted()?;

@@ -32,8 +32,10 @@ mod memory;
 mod process;
 #[cfg(test)]
 pub mod test;
+mod watch;
 
 pub use self::process::{command, mpi, program};
+pub use self::watch::{patience, watched};
 
 /// Folder in which Linux tells what the machine is made of.
 const SYSTEM: &str = "/sys/devices/system";

@@ -1,8 +1,9 @@
-//! What polycast says of a call whose ranks gave different sizes: MPI's error names neither the call nor the sizes.
+//! What polycast says of a call whose ranks gave different sizes, or may have: MPI's error names neither the call nor the sizes, and who waits for ever
+//! names nothing.
 
 use std::sync::Once;
 
-use polycast_core::policy::Call;
+use polycast_core::policy::{Call, Choice};
 use polycast_core::units::Rank;
 
 use crate::of_process::of_process;
@@ -25,12 +26,38 @@ fn text(call: &Call, rank: Rank, told: Option<u64>) -> String {
     )
 }
 
+/// Warns, once per process, of a call in which this rank has waited for `seconds`, where another answer holds for calls of its size than a few
+/// calls before: ranks that gave another size may have kept to the old one. `way`: what serves this call, if it is known.
+pub fn say_waiting(call: &Call, rank: Rank, way: Option<Choice>, seconds: u64) {
+    of_process! { static ONCE: Once = Once::new(); }
+    ONCE.with(|once| once.call_once(|| say::text(&waiting_text(call, rank, way, seconds))));
+}
+
+fn waiting_text(call: &Call, rank: Rank, way: Option<Choice>, seconds: u64) -> String {
+    let (function, bytes) = (call.collective.function(), call.bytes.0);
+    let way = way.map_or("polycast".to_owned(), |way| way.to_string());
+    format!(
+        "polycast: warning: {function}: rank {rank} calls with blocks of {bytes} bytes and has waited for other ranks for {seconds} s; \
+         few calls of this size have been served by {way} yet. If no rank is late, ranks gave different sizes, of which some are served in \
+         another way. MPI forbids that, and some MPIs tolerate it: POLYCAST=off leaves all calls to the MPI\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use polycast_core::policy::Collective;
     use polycast_core::units::Bytes;
 
     use super::*;
+
+    #[test]
+    fn who_waits_names_call_size_and_way_out() {
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(128) };
+        let said = waiting_text(&call, Rank(1), Some(Choice::Algorithm("chain".parse().unwrap())), 20);
+        for word in ["MPI_Bcast: rank 1", "128 bytes", "20 s", "by chain", "POLYCAST=off"] {
+            assert!(said.contains(word), "{said}");
+        }
+    }
 
     #[test]
     fn both_sizes_are_named() {

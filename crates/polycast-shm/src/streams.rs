@@ -157,6 +157,14 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         not_open.filter(|one| one.operation == operation).for_each(|one| one.total = total);
     }
 
+    /// Changes the total and the style of an announced stream that is not open yet.
+    pub fn announce_again(&mut self, channel: u8, operation: u64, total: u64, style: Style) {
+        self.retell(channel, operation, total);
+        let own = &mut self.own[usize::from(channel)];
+        let not_open = own.announced.iter_mut().skip(usize::from(own.is_open));
+        not_open.filter(|one| one.operation == operation).for_each(|one| one.style = style);
+    }
+
     /// True if the stream of this operation is open now, so that its readers know of it.
     pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
         self.pass_over_abandoned(channel);

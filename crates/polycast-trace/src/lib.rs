@@ -32,10 +32,6 @@ pub use layout::{Clock, Ending, NOT_NAMED, VERSION};
 pub use phases::{Phases, Skew, phases, skew};
 pub use recorder::{About, EVENTS, Recorder};
 
-/// The collectives, at their numbers: as in the names of MPI's functions.
-pub const COLLECTIVES: [&str; 8] =
-    ["bcast", "scatter", "gather", "allgather", "alltoall", "barrier", "reduce", "allreduce"];
-
 /// Whether a collective has a root, by its number.
 pub fn has_root(collective: u8) -> bool {
     [0, 1, 2, 6].contains(&collective)

@@ -73,9 +73,8 @@ impl Journal {
         let at = self.next * SUM_BYTES as u64 - self.unsaved.len() as u64;
         self.sums.write_all_at(&self.unsaved, at)?;
         self.unsaved.clear();
-        let new = self.folder.join("journal.new");
-        fs::write(&new, format!("{} {}\n", self.next, self.stream.block_bytes))?;
-        fs::rename(new, self.folder.join("journal"))
+        let entry = format!("{} {}\n", self.next, self.stream.block_bytes);
+        polycast_system::replace(&self.folder.join("journal"), 0o600, entry.as_bytes())
     }
 
     /// Reads the notes of an earlier run in this folder; `None` if they are of another stream, or

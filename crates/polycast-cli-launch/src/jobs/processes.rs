@@ -1,31 +1,25 @@
 //! A launcher's processes on this machine: ssh or what stands for it, daemons, ranks; in a lab all of them.
 
 use std::collections::HashSet;
-use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use polycast_system::{Process, Status};
 
 /// Processes, each known by its number and by when it started, because numbers are used again.
 #[derive(Debug, Default)]
 pub struct Processes(HashSet<Process>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Process {
-    pid: i32,
-    start_ticks: u64,
-}
-
 impl Processes {
     /// Adds the processes that `root` or a known process has started, and those that they have
     /// started, and so on. A daemon that was known before its parent ended stays known.
     pub fn look(&mut self, root: i32) {
-        let all: Vec<(Process, i32)> = every().collect();
+        let all: Vec<Status> = Status::all().collect();
         // The number of one that has ended may be a stranger's by now.
-        let known = all.iter().map(|(process, _)| process).filter(|process| self.0.contains(process));
+        let known = all.iter().map(|status| status.process).filter(|process| self.0.contains(process));
         let mut new: Vec<i32> = known.map(|process| process.pid).chain([root]).collect();
         while let Some(parent) = new.pop() {
-            for (process, _) in all.iter().filter(|(_, of)| *of == parent) {
+            for Status { process, .. } in all.iter().filter(|status| status.parent == parent) {
                 if self.0.insert(*process) {
                     new.push(process.pid);
                 }
@@ -36,26 +30,12 @@ impl Processes {
     /// Kills the known processes that are still there.
     pub fn kill(&self) {
         for process in &self.0 {
-            if stat(process.pid).is_some_and(|(now, _)| now == *process) {
+            if Status::read(process.pid).is_some_and(|now| now.process == *process) {
                 // It may end at this moment.
                 let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
             }
         }
     }
-}
-
-/// Lists all processes, with their parents.
-fn every() -> impl Iterator<Item = (Process, i32)> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))
-}
-
-fn stat(pid: i32) -> Option<(Process, i32)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name that may hold spaces and parentheses; the third and on are counted after its end.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let (parent, start_ticks) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
-    Some((Process { pid, start_ticks }, parent))
 }
 
 #[cfg(test)]
@@ -68,8 +48,8 @@ mod tests {
     #[test]
     fn children_of_a_stranger_with_a_used_number_are_left_alone() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let me = stat(std::process::id() as i32).unwrap().0;
-        let child_here = stat(child.id() as i32).unwrap().0;
+        let me = Status::read(std::process::id() as i32).unwrap().process;
+        let child_here = Status::read(child.id() as i32).unwrap().process;
         let mut processes = Processes([Process { start_ticks: me.start_ticks + 1, ..me }].into());
         processes.look(child_here.pid);
         assert!(!processes.0.contains(&child_here));
@@ -94,12 +74,10 @@ mod tests {
         processes.look(child.id() as i32);
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(stat(daemon).is_some(), "it ended with its parent");
+        assert!(Status::read(daemon).is_some(), "it ended with its parent");
         processes.kill();
         // Whoever inherited it may take a while to bury it.
-        let is_dead =
-            || fs::read_to_string(format!("/proc/{daemon}/stat")).map_or(true, |stat| stat.contains(") Z "));
-        while !is_dead() {
+        while Status::read(daemon).is_some_and(|status| !status.has_ended) {
             std::thread::yield_now();
         }
     }

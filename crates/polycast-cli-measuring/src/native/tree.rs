@@ -68,18 +68,9 @@ impl Text<'_> {
     }
 }
 
-/// The name of a collective in MPICH, and the one of its functions.
-fn names(collective: Collective) -> (&'static str, &'static str) {
-    match collective {
-        Collective::Broadcast => ("bcast", "Bcast"),
-        Collective::Scatter => ("scatter", "Scatter"),
-        Collective::Gather => ("gather", "Gather"),
-        Collective::Allgather => ("allgather", "Allgather"),
-        Collective::Alltoall => ("alltoall", "Alltoall"),
-        Collective::Barrier => ("barrier", "Barrier"),
-        Collective::Reduce => ("reduce", "Reduce"),
-        Collective::Allreduce => ("allreduce", "Allreduce"),
-    }
+/// The name of a collective's functions in MPICH: `Bcast`.
+fn function(collective: Collective) -> String {
+    collective.function().trim_start_matches("MPI_").to_owned()
 }
 
 impl Tree {
@@ -128,7 +119,7 @@ impl Tree {
             if let Some(tree) = found.filter(|tree| tree.intra(Collective::Broadcast).is_some()) {
                 let is_whole = Collective::ALL
                     .into_iter()
-                    .all(|of| tree.at(&format!("collective={}", names(of).0)).is_some());
+                    .all(|of| tree.at(&format!("collective={}", of.name())).is_some());
                 if is_whole && tree.text().contains("algorithm=MPIR_Bcast_intra_") {
                     return Ok(tree);
                 }
@@ -150,12 +141,12 @@ impl Tree {
     }
 
     fn intra(&self, collective: Collective) -> Option<&Tree> {
-        self.at(&format!("collective={}", names(collective).0))?.at("comm_type=intra")
+        self.at(&format!("collective={}", collective.name()))?.at("comm_type=intra")
     }
 
     /// Adds rules for communicators of `ranks` ranks; all other calls are served as before.
     pub fn graft(&mut self, collective: Collective, ranks: u32, rules: &[Rule]) -> Result<(), String> {
-        let (name, function) = names(collective);
+        let (name, function) = (collective.name(), function(collective));
         let mut place =
             self.at_mut(&format!("collective={name}")).and_then(|tree| tree.at_mut("comm_type=intra"));
         // What is sent from where it comes has its own.
@@ -325,7 +316,7 @@ mod tests {
         let path = folder.path().join("libmpich.so");
         let other = r#"{"collective=bcast":{"comm_type=intra":{"composition=MPIDI_alpha":{}}}}"#;
         let whole = Collective::ALL.map(|of| {
-            let (name, function) = names(of);
+            let (name, function) = (of.name(), function(of));
             format!(
                 r#""collective={name}":{{"comm_type=intra":{{"algorithm=MPIR_{function}_intra_x":{{}}}}}}"#
             )

@@ -87,7 +87,8 @@ fn gain(trial: &Value, traced: &Traced, counts: &Counts) -> Option<Gain> {
 
 #[cfg(test)]
 mod tests {
-    use polycast_trace::{COLLECTIVES, Event, Job, Kind, calls};
+    use polycast_core::collective::Collective;
+    use polycast_trace::{Event, Job, Kind, calls};
     use serde_json::json;
 
     use super::super::load::tests::{event, trace};
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_trial_counts_the_calls_of_its_communicators_whether_they_have_bytes_or_not() {
-        let barrier = COLLECTIVES.iter().position(|name| *name == "barrier").unwrap() as u8;
+        let barrier = Collective::Barrier as u8;
         let of_rank = |rank: u32| {
             trace(rank, 64, |recorder| {
                 let choice = recorder.name("node-flags").into();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
+use polycast_core::collective::Collective;
 use polycast_core::units::statistics::sample_at;
-use polycast_trace::{COLLECTIVES, Call, Trace, phases, skew};
+use polycast_trace::{Call, Trace, phases, skew};
 use serde::Serialize;
 
 use super::gains::{Gain, gains};
@@ -150,7 +151,7 @@ pub fn class_of(bytes: u64) -> u64 {
 
 /// The name of a collective's number.
 pub fn collective_name(number: u8) -> &'static str {
-    COLLECTIVES.get(usize::from(number)).copied().unwrap_or("unknown")
+    Collective::ALL.get(usize::from(number)).map_or("unknown", |collective| collective.name())
 }
 
 /// Returns the value that `percent` of a hundred are not above; 0 of no values. Sorts the values.

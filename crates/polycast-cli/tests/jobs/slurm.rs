@@ -53,7 +53,7 @@ fn in_an_allocation_of_slurm_no_number_of_ranks_is_needed() {
     }
 }
 
-/// `srun --polycast` serves, plain `srun` does not; the line is that of docs/packages.md.
+/// `srun --polycast` serves, plain `srun` does not; the line is that of docs/install.md.
 #[test]
 #[ignore = "make test-all: needs root, Slurm, its headers and munge"]
 fn the_plug_in_serves_who_asks_for_it() {

@@ -39,7 +39,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
 .by_the_tree()];
 
 fn flat(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
-    let parts: Vec<Vec<Range<u32>>> = (0..call.ranks).map(|rank| vec![rank..rank + 1]).collect();
+    let parts: Vec<Vec<Range<u32>>> = (0..call.ranks).map(|rank| Vec::from([rank..rank + 1])).collect();
     Box::new(ShareExchange::new(algorithm, call, &parts, CombinationTree::new(call.ranks), rank).schedule())
 }
 
@@ -132,7 +132,7 @@ impl<'a> ShareExchange<'a> {
         let local = if mine.is_empty() { 0 } else { self.list.lane(Kind::Local) };
         let results = self.combine(local, &mine, &receives);
         match self.call.collective {
-            Collective::Reduce => self.to_root(local, &mine, &results, &sends),
+            Collective::Reduce => self.result_to_root(local, &mine, &results, &sends),
             _ => self.around(local, &results, &sends),
         }
         self.list.set_scratch_bytes(self.scratch_bytes);
@@ -253,7 +253,7 @@ impl<'a> ShareExchange<'a> {
         let mut results = Vec::new();
         for segment in mine {
             let mut comes = vec![After::Start; self.all.len()];
-            for at in 0..self.all.len() {
+            for (at, comes) in comes.iter_mut().enumerate() {
                 let (who, part) = self.all[at];
                 let to = place(self, at, segment);
                 if who == self.me {
@@ -267,7 +267,7 @@ impl<'a> ShareExchange<'a> {
                 if let Some(lane) = receives[further as usize - 1] {
                     // Parts of one who takes part come in the order in which it has them.
                     let count = self.list.add(lane, Action::Receive(to), After::Start);
-                    comes[at] = After::Steps { lane, count };
+                    *comes = After::Steps { lane, count };
                 }
             }
             for (left, right) in self.combinations.clone() {
@@ -297,7 +297,13 @@ impl<'a> ShareExchange<'a> {
     }
 
     /// Adds lanes on which results go to the root.
-    fn to_root(&mut self, local: LaneIndex, mine: &[Range<u64>], results: &[Slice], sends: &LanesByDistance) {
+    fn result_to_root(
+        &mut self,
+        local: LaneIndex,
+        mine: &[Range<u64>],
+        results: &[Slice],
+        sends: &LanesByDistance,
+    ) {
         let root = self.call.root.0;
         let stream = |stream: Stream| Kind::Messages(Stream { posting: Posting::InTurn, ..stream });
         if self.me != root {

@@ -7,16 +7,21 @@
 //!  lane   ├ total, s0 ┤ s1 ┤ s2 ┤ …                     the announcement travels with the first segment, if that is short;
 //!  lane   ├ total, head of s0 ┤ rest of s0 ┤ s1 ┤ …     else with its head
 //! ```
-//! A rank that is told another size than its own is *spoiled*. It goes on, so that nobody waits for it: what it has announced to
-//! send it sends, as empty messages; what others have announced it takes, and throws it away; it copies and combines nothing. An empty
-//! message where data was due spoils its receiver in turn. So all ranks end, and those whose data would be wrong know it.
+//! A rank that sends nothing but what comes to it ([`Call::follows`]) announces nothing before it has heard a size, and *adopts* that one: it
+//! goes on as if it had been called with it, and [`Transport::adopt`] finds room for what comes. Any other rank that is told another size
+//! than its own is *spoiled*. It goes on, so that nobody waits for it: what it has announced to send it sends, as empty messages; what
+//! others have announced it takes, and throws it away; it copies and combines nothing. An empty message where data was due spoils its
+//! receiver in turn. So all ranks end, and those whose data would be wrong know it.
 //!
 //! # Invariants
 //! 1. Every lane that exists for any size carries an announcement, though it may have no data.
 //! 2. On a lane nothing but the announcement is received before it is known how many messages follow and how long they are.
 //! 3. Data goes to its place when the step that receives it has started, and not before.
 //! 4. A rank sends as many messages as its own announcement implies, whatever it is told.
+//! 5. A size is adopted once, and before anything but signals was sent.
 
+mod adopt;
+mod further;
 mod shared;
 
 pub use shared::{Share, Shared};
@@ -26,6 +31,7 @@ use crate::schedule::{
     Action, Buffer, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Slice, Stream,
 };
 use crate::units::Rank;
+use further::further_lanes;
 use shared::{SharedLane, Went};
 
 /// The place of a message in its lane.
@@ -33,6 +39,8 @@ use shared::{SharedLane, Went};
 pub enum MessagePart {
     /// The announcement.
     First,
+    /// The announcement of a signal that is sent before this rank has been told a size.
+    Signal,
     /// Data of this step: of a lane's first, what did not travel with the announcement.
     Step(u64),
     /// A message that is thrown away.
@@ -84,6 +92,8 @@ pub struct Message {
 pub struct Completed {
     /// The name of the message.
     pub id: MessageId,
+    /// True if it was received.
+    pub is_receive: bool,
     /// The bytes that a first message announces, if it was received; 0 for any other message.
     pub total: u64,
     /// The bytes of data that came, without the announcement. Of sends: 0.
@@ -109,6 +119,9 @@ pub trait Call {
 
     /// The most bytes of a lane's first segment that travel with the announcement, through memory of the transport. The same on all ranks.
     fn most_first_data_bytes(&self) -> u64;
+
+    /// True if all that this rank sends, but for signals, comes to it from other ranks: what they were called with is what it hands on.
+    fn follows(&self) -> bool;
 }
 
 /// Starts messages, of which those that have completed go to [`Conversation::complete`], and does local work.
@@ -119,8 +132,12 @@ pub trait Transport {
     /// Starts `message`; never blocks.
     fn start(&mut self, message: &Message) -> Result<(), Self::Error>;
 
-    /// Puts the data that came with the last first message of a lane there, or throws it away.
+    /// Puts the data that came with the last first message of a lane there, or throws it away. `lane`: as the message was named.
     fn keep(&mut self, lane: LaneIndex, to: Option<Slice>);
+
+    /// Finds room for a call of `total` bytes, with as much scratch memory: what starts from now on is of that call. No data of the
+    /// call has come to its place, and none was sent. False: there is no room.
+    fn adopt(&mut self, total: u64, scratch_bytes: u64) -> bool;
 
     /// Copies or combines.
     fn work(&mut self, action: &Action) -> Result<(), Self::Error>;
@@ -156,14 +173,21 @@ pub struct Conversation {
     total: u64,
     /// See [`Call::most_first_data_bytes`].
     most_first: u64,
+    limits: Limits,
     executor: Executor<Box<dyn Schedule>>,
-    /// The lanes that calls of other sizes have and this one has not.
-    further: Vec<Lane>,
+    /// The lanes that calls of other sizes have and this one has not; whether they have a signal there.
+    further: Vec<(Lane, bool)>,
     lanes: Vec<Lanes>,
     /// The lanes in shared memory that are not over.
     sharing: Vec<SharedLane>,
     outstanding: usize,
     is_spoiled: bool,
+    /// See [`Call::follows`].
+    follows: bool,
+    /// True while this rank has not heard a size, and so announces none.
+    awaits_size: bool,
+    /// The names under which the first messages of lanes were posted, if another size was adopted since.
+    posted: Vec<LaneIndex>,
 }
 
 impl Conversation {
@@ -180,11 +204,22 @@ impl Conversation {
         }
         let further =
             if total < call.bytes_for_all_lanes() { further_lanes(call, &*schedule) } else { Vec::new() };
+        let follows = call.follows() && schedule.lanes().iter().any(Lane::brings_data);
         let executor = Executor::new(schedule, limits);
-        let lanes = Vec::with_capacity(executor.schedule.lanes().len() + further.len());
-        let (sharing, most_first, outstanding, is_spoiled) =
-            (Vec::new(), call.most_first_data_bytes(), 0, false);
-        Some(Conversation { total, most_first, executor, further, lanes, sharing, outstanding, is_spoiled })
+        Some(Conversation {
+            total,
+            most_first: call.most_first_data_bytes(),
+            limits,
+            lanes: Vec::with_capacity(executor.schedule.lanes().len() + further.len()),
+            executor,
+            further,
+            sharing: Vec::new(),
+            outstanding: 0,
+            is_spoiled: false,
+            follows,
+            awaits_size: false,
+            posted: Vec::new(),
+        })
     }
 
     /// The number of lanes, each of which has one first message.
@@ -202,10 +237,10 @@ impl Conversation {
     pub fn begin<T: Transport>(&mut self, is_spoiled: bool, transport: &mut T) -> Result<(), T::Error> {
         self.executor.restart();
         self.outstanding = 0;
-        self.is_spoiled = is_spoiled;
+        (self.is_spoiled, self.awaits_size) = (is_spoiled, self.follows && !is_spoiled);
         self.lanes.clear();
         self.sharing.clear();
-        let all = self.executor.schedule.lanes().iter().chain(&self.further);
+        let all = self.executor.schedule.lanes().iter().chain(self.further.iter().map(|(lane, _)| lane));
         self.lanes.extend(all.map(|lane| match lane.stream().map(|stream| stream.direction) {
             Some(Direction::Send) => Lanes::Sending { is_announced: false },
             Some(Direction::Receive) => Lanes::Unheard { waiting: 0 },
@@ -214,17 +249,15 @@ impl Conversation {
         }));
         for lane in 0..self.lanes.len() {
             if let Lanes::Shared = self.lanes[lane] {
-                let Lane { kind, steps, .. } = self.lane(lane);
-                let first = if *steps > 0 { self.executor.schedule.step(lane, 0).action.length() } else { 0 };
-                let sharing = SharedLane::begin(lane, (kind, *steps, first), self.total, transport)?;
+                let sharing = SharedLane::begin(lane, self.opening(lane), self.total, transport)?;
                 self.sharing.push(sharing);
                 continue;
             }
-            if self.lane(lane).is_receive() || self.lane(lane).steps == 0 {
+            if self.lane(lane).is_receive() {
                 self.announce(lane, NOTHING, transport)?;
             }
         }
-        Ok(())
+        self.announce_empty(transport)
     }
 
     /// Tells if messages are on their way, and if something through memory is not over.
@@ -237,13 +270,17 @@ impl Conversation {
         self.is_spoiled = true;
     }
 
-    /// Starts what can be started. Returns `None` while the call is not over.
-    pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
+    /// Starts what can be started. Returns `None` while the call is not over. `call`: as it was for [`Conversation::new`].
+    pub fn advance<T: Transport>(
+        &mut self,
+        call: &mut impl Call,
+        transport: &mut T,
+    ) -> Result<Option<Outcome>, T::Error> {
         loop {
             while let Some(operation) = self.executor.next_operation() {
                 self.start(operation.id, &operation.action, transport)?;
             }
-            if !self.share(transport)? {
+            if !self.share(call, transport)? {
                 break;
             }
         }
@@ -259,10 +296,14 @@ impl Conversation {
         transport: &mut T,
     ) -> Result<(), T::Error> {
         self.outstanding -= 1;
-        let lane = done.id.lane;
-        let is_receive = self.lane(lane).is_receive();
+        let (lane, is_receive) = (done.id.lane, done.is_receive);
         match done.id.part {
-            MessagePart::First if is_receive => return self.hear(lane, done, call, transport),
+            MessagePart::First if is_receive => return self.hear(done, call, transport),
+            // Where another size was adopted since, its lane has another name, and is closed.
+            MessagePart::Signal if self.posted.is_empty() && self.is_packed(lane) => {
+                self.executor.complete(StepId { lane, index: 0 });
+            }
+            MessagePart::Signal => {}
             MessagePart::First if !self.is_packed(lane) => {}
             MessagePart::First => self.executor.complete(StepId { lane, index: 0 }),
             MessagePart::Step(index) => {
@@ -277,17 +318,24 @@ impl Conversation {
     }
 
     /// Goes on in shared memory; returns true if that has ended any step.
-    fn share<T: Transport>(&mut self, transport: &mut T) -> Result<bool, T::Error> {
-        let Conversation { total, executor, sharing, is_spoiled, .. } = self;
+    fn share<T: Transport>(&mut self, call: &mut impl Call, transport: &mut T) -> Result<bool, T::Error> {
         let mut has_gone_on = false;
         let mut index = 0;
-        while let Some(next) = sharing.get_mut(index) {
-            let went = next.advance(*total, is_spoiled, executor, transport)?;
-            has_gone_on |= went != Went::Nowhere;
-            if went == Went::ToItsEnd {
-                sharing.swap_remove(index);
-            } else {
-                index += 1;
+        while let Some(next) = self.sharing.get_mut(index) {
+            let Conversation { total, executor, is_spoiled, awaits_size, .. } = self;
+            let went = next.advance((*total, *awaits_size), is_spoiled, executor, transport)?;
+            match went {
+                Went::Nowhere => index += 1,
+                Went::On => (index, has_gone_on) = (index + 1, true),
+                Went::ToItsEnd => {
+                    self.sharing.swap_remove(index);
+                    has_gone_on = true;
+                }
+                // It is asked again, and then of the size that was adopted, if there is one.
+                Went::Told(told) => {
+                    (index, has_gone_on) = (0, true);
+                    self.learn(told, call, transport)?;
+                }
             }
         }
         Ok(has_gone_on)
@@ -295,7 +343,14 @@ impl Conversation {
 
     fn lane(&self, lane: LaneIndex) -> &Lane {
         let own = self.executor.schedule.lanes();
-        own.get(lane).unwrap_or_else(|| &self.further[lane - own.len()])
+        own.get(lane).unwrap_or_else(|| &self.further[lane - own.len()].0)
+    }
+
+    /// The kind of a lane, its steps, and the bytes of the first of them.
+    fn opening(&self, lane: LaneIndex) -> (&Kind, u64, u64) {
+        let Lane { kind, steps, .. } = self.lane(lane);
+        let has_any = *steps > 0;
+        (kind, *steps, if has_any { self.executor.schedule.step(lane, 0).action.length() } else { 0 })
     }
 
     /// True if all data of the first step travels with the announcement.
@@ -309,7 +364,9 @@ impl Conversation {
         data: Slice,
         transport: &mut T,
     ) -> Result<(), T::Error> {
-        self.send_or_receive(lane, MessagePart::First, Content::First { total: self.total, data }, transport)
+        let is_signal = self.awaits_size && self.lane(lane).is_send();
+        let part = if is_signal { MessagePart::Signal } else { MessagePart::First };
+        self.send_or_receive(lane, part, Content::First { total: self.total, data }, transport)
     }
 
     fn send_or_receive<T: Transport>(
@@ -367,7 +424,7 @@ impl Conversation {
                     let head = data.take_head(self.most_first);
                     let is_whole = held == head.length();
                     self.is_spoiled |= !is_whole;
-                    transport.keep(lane, is_whole.then_some(head));
+                    transport.keep(self.posted.get(lane).copied().unwrap_or(lane), is_whole.then_some(head));
                     if self.is_packed(lane) {
                         self.executor.complete(id);
                         return Ok(());
@@ -382,68 +439,6 @@ impl Conversation {
             }
         }
     }
-
-    /// Goes on after the announcement of a lane has come, and perhaps its first data.
-    fn hear<T: Transport>(
-        &mut self,
-        lane: LaneIndex,
-        done: Completed,
-        call: &mut impl Call,
-        transport: &mut T,
-    ) -> Result<(), T::Error> {
-        let is_agreed = done.total == self.total;
-        let next = match is_agreed {
-            true => Lanes::Agreed { held: (self.lane(lane).steps > 0).then_some(done.received_bytes) },
-            false => self.draining(lane, done.total, call),
-        };
-        if !matches!(next, Lanes::Agreed { held: Some(_) }) {
-            transport.keep(lane, None);
-        }
-        self.is_spoiled |= !is_agreed;
-        let Lanes::Unheard { waiting } = std::mem::replace(&mut self.lanes[lane], next) else {
-            return Ok(());
-        };
-        for index in 0..waiting {
-            let action = self.executor.schedule.step(lane, index).action;
-            self.start(StepId { lane, index }, &action, transport)?;
-        }
-        self.drain(lane, transport)
-    }
-
-    /// Returns the state of a lane whose sender was called with `total`: the messages that still follow.
-    fn draining(&self, lane: LaneIndex, total: u64, call: &mut impl Call) -> Lanes {
-        let stream = self.lane(lane).stream();
-        let Some(schedule) = call.schedule(total) else { return Lanes::Closed };
-        let same = |other: &Lane| other.stream() == stream;
-        let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
-        let has_data = schedule.lanes()[lane].steps > 0;
-        let next = u64::from(has_data && schedule.step(lane, 0).action.length() <= self.most_first);
-        Lanes::Draining { schedule, lane, next }
-    }
-
-    /// Receives the next message that is thrown away, one after the other.
-    fn drain<T: Transport>(&mut self, lane: LaneIndex, transport: &mut T) -> Result<(), T::Error> {
-        let Lanes::Draining { schedule, lane: theirs, next } = &mut self.lanes[lane] else { return Ok(()) };
-        if *next >= schedule.lanes()[*theirs].steps {
-            self.lanes[lane] = Lanes::Closed;
-            return Ok(());
-        }
-        let bytes = schedule.step(*theirs, *next).action.length();
-        *next += 1;
-        self.send_or_receive(lane, MessagePart::Scrap, Content::Scrap(bytes), transport)
-    }
-}
-
-/// The lanes of larger sizes that `schedule` lacks (invariant 1): they carry announcements only.
-fn further_lanes(call: &mut impl Call, schedule: &dyn Schedule) -> Vec<Lane> {
-    let Some(all) = call.schedule(call.bytes_for_all_lanes()) else { return Vec::new() };
-    let is_same = |lane: &Lane, known: &Lane| match lane.stream() {
-        None => known.kind == lane.kind,
-        stream => known.stream() == stream,
-    };
-    let is_known = |lane: &Lane| schedule.lanes().iter().any(|known| is_same(lane, known));
-    let missing = all.lanes().iter().filter(|lane| lane.kind != Kind::Local && !is_known(lane));
-    missing.map(|lane| Lane::new(lane.kind.clone(), 0)).collect()
 }
 
 #[cfg(test)]

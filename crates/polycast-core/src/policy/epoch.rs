@@ -58,6 +58,18 @@ impl CallCounts {
         self.earlier_calls[collective as usize] += calls;
     }
 
+    /// The number of calls that were counted of a collective.
+    pub fn earlier_calls(&self, collective: Collective) -> u64 {
+        self.earlier_calls[collective as usize]
+    }
+
+    /// The epoch before that of the last call, and the number of calls since; `None` in the first epoch.
+    pub fn last_change(&self, policy: &Policy, collective: Collective) -> Option<(Epoch, u64)> {
+        let epoch = usize::from(self.epochs[collective as usize]);
+        let first = policy.first_call(collective, Epoch(epoch))?;
+        Some((Epoch(epoch.checked_sub(1)?), self.earlier_calls(collective).saturating_sub(first)))
+    }
+
     /// The epoch of the next call.
     pub fn peek(&self, policy: &Policy, collective: Collective) -> Epoch {
         let epoch = usize::from(self.epochs[collective as usize]);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
@@ -12,6 +12,7 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::Interface;
+use crate::routes::{self, Route};
 
 nix::ioctl_read_bad!(interface_mtu, libc::SIOCGIFMTU, libc::ifreq);
 
@@ -99,25 +100,17 @@ fn default_routes() -> HashSet<String> {
     default_routes_v4(&v4).chain(default_routes_v6(&v6)).map(str::to_owned).collect()
 }
 
-/// Columns: interface, destination, gateway, flags, references, use, metric, mask, …
 fn default_routes_v4(table: &str) -> impl Iterator<Item = &str> {
-    table.lines().skip(1).filter_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        (columns.len() >= 8 && columns[1] == "00000000" && columns[7] == "00000000").then(|| columns[0])
-    })
+    let is_default = |route: &Route<_>| route.destination == Ipv4Addr::UNSPECIFIED && route.prefix_bits == 0;
+    routes::ipv4(table).filter(is_default).map(|route| route.interface)
 }
 
-/// Columns: destination, its prefix length, source, its prefix length, next hop, metric, references, use, flags, interface.
 fn default_routes_v6(table: &str) -> impl Iterator<Item = &str> {
-    table.lines().filter_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        // The kernel keeps an unreachable default route on lo, of the worst metric.
-        let is_default = columns.len() >= 10
-            && columns[0].bytes().all(|b| b == b'0')
-            && columns[1] == "00"
-            && columns[5] != "ffffffff";
-        is_default.then(|| columns[9])
-    })
+    // The kernel keeps an unreachable default route on lo, of the worst metric.
+    let is_default = |route: &Route<_>| {
+        route.destination == Ipv6Addr::UNSPECIFIED && route.prefix_bits == 0 && route.metric != u32::MAX
+    };
+    routes::ipv6(table).filter(is_default).map(|route| route.interface)
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use crate::asked::{self, COMPARED_WORDS};
 use crate::attach::{Agreed, Agreement, Layout, World, agree_on_number};
 use crate::communicator::Communicator;
 use crate::fault::{self, Point};
+use crate::machine;
+use crate::mismatch;
 use crate::multicast::Reuse;
 use crate::trials;
 
@@ -77,13 +79,24 @@ impl Attached {
         };
         let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
         let mut common = None;
-        let agreed = agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, |beside| {
+        let late = for_call.filter(|of| self.counts.earlier_calls(of.call.collective) > 1).map(|of| of.call);
+        let wants = |beside: &[u64]| {
             common = beside.first_chunk().filter(|_| asks).and_then(asked::in_common);
             let (Some((layout, _)), Some(_)) = (&found, common) else { return true };
             self.network = common;
             self.policy = view.policy(&world, rank, &layout.world_ranks, common);
             for_call.is_none_or(|call| call.wants_number(&self.policy))
-        })?;
+        };
+        let agree = || agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, wants);
+        let agreed = match late {
+            // Calls before were left to the MPI, and ranks that give another size may leave this one, too.
+            Some(call) => {
+                let patience = machine::patience();
+                let speak = || mismatch::say_waiting(&call, rank, None, patience.as_secs());
+                machine::watched(patience, speak, agree)?
+            }
+            None => agree()?,
+        };
         let (Agreed { number, more }, (mut layout, reuse)) = match (agreed, found) {
             (Agreement::Number(agreed), Some(found)) => (agreed, found),
             (Agreement::NotWanted, _) => return Ok(()),

@@ -11,6 +11,7 @@ use polycast_core::policy::{self, Choice};
 
 use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
 use crate::communicator::Communicator;
+use crate::communicator::patience::Patience;
 use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
 use crate::mismatch;
@@ -109,6 +110,7 @@ impl Communicator {
 
     fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
         let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
+        let mut patience = Patience::default();
         loop {
             self.shared.activity = Activity::Nothing;
             match call.go_on(buffers, &mut self.shared)? {
@@ -141,6 +143,10 @@ impl Communicator {
                 }
                 has_waited = true;
                 let has_slept = self.idle.has_slept();
+                if patience.is_over(has_slept) {
+                    let (of, algorithm) = call.call();
+                    self.waits_long(&of, Choice::Algorithm(algorithm));
+                }
                 turns_due = if has_slept { TURNS_AFTER_SLEEP } else { 0 };
                 // Others may need what MPI does for them here.
                 let is_turn = has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) || idle::is_one_sided();
@@ -208,6 +214,7 @@ impl Communicator {
         let (mut polls_due, mut turns_due) = (0u32, 0u32);
         // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
         let mut datagrams_since = None;
+        let mut patience = Patience::default();
         loop {
             let asks_always = !self.operations.are_between_nodes(&self.shared);
             let asks_mpi = asks_always || polls_due > 0;
@@ -247,6 +254,11 @@ impl Communicator {
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
                 let has_slept = self.idle.has_slept();
+                if patience.is_over(has_slept)
+                    && let Some((of, way)) = self.operations.first_running()
+                {
+                    self.waits_long(&of, way);
+                }
                 turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP_FOR_MESSAGES } else { 0 };
             }
         }

@@ -123,6 +123,13 @@ impl Communicator {
         counts
     }
 
+    /// The counts with the settled calls among them, none of which the door has counted.
+    pub(crate) fn counts_with_settled(&self) -> CallCounts {
+        let mut counts = self.counts.clone();
+        counts.add(self.steady.collective, self.steady.made);
+        counts
+    }
+
     /// Ends the settled calls, since another kind of call comes, and adds what was counted to all
     /// counts.
     pub(crate) fn add_up(&mut self) {

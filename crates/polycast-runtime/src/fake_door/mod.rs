@@ -42,6 +42,7 @@ mod network;
 mod policy;
 mod process;
 pub mod random;
+mod room;
 mod sabotage;
 mod scale;
 mod secrets;
@@ -51,6 +52,7 @@ mod table;
 mod traced;
 mod trials;
 mod tune;
+mod waits_long;
 mod world;
 
 use std::ffi::c_int;

@@ -3,8 +3,10 @@
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::cells::{CellSource, Put, Rounds, Take};
-use polycast_core::collective;
+use polycast_core::collective::{self, Collective};
+use polycast_core::policy;
 use polycast_core::schedule::{Buffer, Slice};
+use polycast_core::units::Bytes;
 use polycast_shm::{Cells, Look, Moment};
 
 use super::way::{Made, Way};
@@ -18,6 +20,8 @@ use crate::node_memory::Mapped;
 pub struct CellCall {
     algorithm: Algorithm,
     of: collective::Call,
+    /// Bytes of the rounds: the call's, or fewer if the root has those.
+    bytes: u64,
     rounds: Rounds,
     scratch: Vec<u8>,
     /// The round for which `puts` and `takes` were worked out. Most calls have one round, whose
@@ -75,6 +79,7 @@ impl CellCall {
         Some(CellCall {
             algorithm: *algorithm,
             of: *call,
+            bytes: call.bytes.0,
             rounds,
             scratch: vec![0; rounds.scratch_bytes() as usize],
             prepared: None,
@@ -100,15 +105,25 @@ impl CellCall {
         if self.of != *call || self.algorithm != *algorithm {
             self.rounds = rounds(algorithm, call, shared)?;
             (self.algorithm, self.of, self.prepared) = (*algorithm, *call, None);
+            self.bytes = call.bytes.0;
             self.scratch.resize(self.rounds.scratch_bytes() as usize, 0);
         }
         Some(())
+    }
+
+    /// The call that this serves, and its algorithm.
+    pub fn call(&self) -> (policy::Call, Algorithm) {
+        (policy::Call { collective: self.of.collective, bytes: self.of.bytes }, self.algorithm)
     }
 
     /// Begins an operation. All ranks begin their operations in the same order.
     pub fn begin_operation(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
         (self.operation, self.round, self.is_filled, self.taken) = (operation as u32, 0, false, 0);
         (self.failure, self.told) = (None, None);
+        if self.bytes != self.of.bytes.0 {
+            self.rounds = rounds(&self.algorithm, &self.of, shared).ok_or(Failure::Internal)?;
+            (self.bytes, self.prepared) = (self.of.bytes.0, None);
+        }
         shared.memory.as_mut().ok_or(Failure::Internal)?.cells().begin(self.operation);
         fault::point(Point::Message);
         Ok(())
@@ -122,15 +137,14 @@ impl CellCall {
             return Ok(Progress::Pending);
         }
         let before = (self.round, self.is_filled, self.taken);
-        let count = self.rounds.count();
-        while self.round < count && self.go_on_in_round(buffers, cells) {
+        while self.round < self.rounds.count() && self.go_on_in_round(buffers, cells) {
             self.round += 1;
             (self.is_filled, self.taken) = (false, 0);
-            if self.round < count {
+            if self.round < self.rounds.count() {
                 cells.reach(self.moment());
             }
         }
-        if self.round == count {
+        if self.round == self.rounds.count() {
             cells.end(self.operation);
             shared.activity = shared.activity.max(Activity::Datagrams);
             shared.told = self.told;
@@ -188,7 +202,7 @@ impl CellCall {
                 unsafe { cells.fill(moment, put.at, source, length) };
             }
         }
-        cells.tell(moment, self.failure.is_none().then_some(self.of.bytes.0));
+        cells.tell(moment, self.failure.is_none().then_some(self.bytes));
         self.is_filled = true;
         true
     }
@@ -207,9 +221,9 @@ impl CellCall {
                 }
                 CellSource::Cell { writer, at } => {
                     let is_own = *writer == self.rounds.rank();
-                    match if is_own { Look::Filled(self.of.bytes.0) } else { cells.look(writer.0, moment) } {
+                    match if is_own { Look::Filled(self.bytes) } else { cells.look(writer.0, moment) } {
                         Look::NotYet => return false,
-                        Look::Filled(bytes) if bytes == self.of.bytes.0 => {
+                        Look::Filled(bytes) if bytes == self.bytes => {
                             // SAFETY: it is filled, and this rank has not passed this round; for the rest as above.
                             let put = |from: *const u8| unsafe { self.put(&take, from, buffers) };
                             // SAFETY: the same.
@@ -218,6 +232,9 @@ impl CellCall {
                         Look::Filled(told) => {
                             let (writer, at) = (writer.0, *at);
                             self.told = Some(told);
+                            if self.turns_to(told, cells) {
+                                return false;
+                            }
                             match self.rounds.fitting_bytes(told) {
                                 Some(length) => {
                                     let take = take.shortened(length);
@@ -239,6 +256,20 @@ impl CellCall {
             }
             self.taken += 1;
         }
+        true
+    }
+
+    /// Goes on, before anything was taken, as one of fewer bytes, if the writer's cells are all that this rank takes from and there are several of them.
+    #[cold]
+    fn turns_to(&mut self, told: u64, cells: &Cells<Mapped>) -> bool {
+        let is_from_root = matches!(self.of.collective, Collective::Broadcast | Collective::Scatter);
+        let is_first = (self.round, self.taken, self.bytes) == (0, 0, self.of.bytes.0);
+        if !is_from_root || !is_first || told > self.bytes || self.rounds.fitting_bytes(told).is_some() {
+            return false;
+        }
+        let of = collective::Call { bytes: Bytes(told), ..self.of };
+        self.rounds = Rounds::new(&self.algorithm, &of, self.rounds.rank(), cells.room());
+        (self.bytes, self.prepared) = (told, None);
         true
     }
 

@@ -117,7 +117,7 @@ impl Way for DynamicBroadcast {
             }
         }
         Ok(match self.stage {
-            DynamicStage::Over if self.total == self.call.bytes.0 => Progress::Done,
+            DynamicStage::Over if self.total <= self.call.bytes.0 => Progress::Done,
             DynamicStage::Over => {
                 shared.told = Some(self.total);
                 Progress::Failed(Failure::Size)

@@ -238,6 +238,13 @@ impl Operations {
         self.0.iter().map(|operation| operation.way.scratch_bytes()).sum()
     }
 
+    /// The running call that began first, and its way.
+    pub fn first_running(&self) -> Option<(policy::Call, Choice)> {
+        let first = self.running().min_by_key(|operation| operation.begun)?;
+        let Call { chosen, of, .. } = &first.call;
+        Some((policy::Call { collective: of.collective, bytes: of.bytes }, chosen.choice))
+    }
+
     /// True if some operation is running.
     pub fn are_running(&self) -> bool {
         self.0.iter().any(|operation| operation.state == OperationState::Running)

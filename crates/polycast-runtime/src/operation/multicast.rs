@@ -85,6 +85,8 @@ pub struct MulticastBroadcast {
     part: Option<Part>,
     /// The first failure; one that is more than differing sizes replaces those.
     failure: Option<Failure>,
+    /// True if all data has come, and this rank has less room than that.
+    lacks_room: bool,
 }
 
 /// Makes the way of an algorithm that multicasts between nodes.
@@ -96,7 +98,7 @@ pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Ma
 impl Way for MulticastBroadcast {
     /// Begins the broadcast. Turns between the nodes come in the order in which broadcasts begin.
     fn begin(&mut self, key: OperationKey, _: &Call, shared: &mut Shared) -> Result<(), Failure> {
-        (self.key, self.failure) = (key, None);
+        (self.key, self.failure, self.lacks_room) = (key, None, false);
         (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
         if let Some(driver) = &shared.driver {
             driver.inform(&mut shared.deaf);
@@ -131,7 +133,10 @@ impl Way for MulticastBroadcast {
                 Stage::LeadersWord => self.leaders_word(call, shared),
                 Stage::BetweenNodes => self.between_nodes(call, shared),
                 Stage::Together => self.together(call, shared),
-                Stage::Over => return Ok(self.failure.map_or(Progress::Done, Progress::Failed)),
+                Stage::Over => {
+                    let failure = self.failure.or(self.lacks_room.then_some(Failure::Size));
+                    return Ok(failure.map_or(Progress::Done, Progress::Failed));
+                }
             };
             if !self.has_ended(progress) {
                 return Ok(Progress::Pending);
@@ -213,6 +218,7 @@ impl MulticastBroadcast {
             relays: false,
             part: None,
             failure: None,
+            lacks_room: false,
         }
     }
 
@@ -282,11 +288,19 @@ impl MulticastBroadcast {
 
     /// Goes on with the exchange, in which this rank can publish `available` bytes.
     fn on_node(&mut self, call: &Call, shared: &mut Shared, available: u64) -> Progress {
-        let MulticastBroadcast { local: Some(local), key, failure, has_begun, is_on_root_node, .. } = self
+        let MulticastBroadcast {
+            local: Some(local),
+            key,
+            failure,
+            has_begun,
+            is_on_root_node,
+            lacks_room,
+            ..
+        } = self
         else {
             return Progress::Done;
         };
-        guarded(*key, shared, |shared| {
+        let progress = guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
                 local.begin_call(*key, call, failure.is_some(), shared)?;
             }
@@ -295,7 +309,19 @@ impl MulticastBroadcast {
                 local.spoil();
             }
             local.go_on(shared)
-        })
+        });
+        if progress == Progress::Failed(Failure::Size) && local.is_whole() {
+            *lacks_room = true;
+            return Progress::Done;
+        }
+        progress
+    }
+
+    /// The root's data, on its node's leader: it may be of another size than this rank was called with.
+    fn source(&self, call: &Call) -> (*mut u8, u64) {
+        let is_told = self.is_on_root_node && !self.is_root;
+        let own = (call.buffers.output, call.of.bytes.0);
+        self.local.as_ref().filter(|_| is_told).map_or(own, Exchange::data)
     }
 
     fn leaders_word(&mut self, call: &Call, shared: &mut Shared) -> Progress {
@@ -314,16 +340,17 @@ impl MulticastBroadcast {
 
     fn between_nodes(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         let Some(part) = self.part else { return Progress::Done };
-        let (buffer, bytes) = (call.buffers.output, call.of.bytes.0 as usize);
+        let (buffer, bytes) = self.source(call);
         let source = Source {
             is_spoiled: self.is_on_root_node && self.failure.is_some(),
             // The end of the exchange says whether the root has as many, so the last of them waits for that.
             there_bytes: match self.relays && !self.is_exchange_over {
-                true => self.came_bytes().min(call.of.bytes.0 - 1),
+                true => self.came_bytes().min(bytes - 1),
                 false => u64::MAX,
             },
         };
-        // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now, or reads what has come.
+        let bytes = bytes as usize;
+        // SAFETY: see `Operations::start`, or memory of the exchange; a root only reads, and its node's leader has the data by now, or reads what has come.
         let mut data = unsafe {
             match self.is_on_root_node {
                 true => Data::Source(std::slice::from_raw_parts(buffer, bytes)),

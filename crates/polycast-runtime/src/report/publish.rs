@@ -104,12 +104,8 @@ fn can_be_written(file: &Path) -> io::Result<()> {
 fn write(file: &str, text: &str) -> io::Result<()> {
     let path = Path::new(file);
     let is_plain = path.symlink_metadata().map_or(true, |known| known.is_file());
-    if is_plain && let Some(name) = path.file_name() {
-        let beside = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-        if write_to(&beside, text).and_then(|()| std::fs::rename(&beside, path)).is_ok() {
-            return Ok(());
-        }
-        let _ = std::fs::remove_file(&beside);
+    if is_plain && polycast_system::replace(path, 0o666, text.as_bytes()).is_ok() {
+        return Ok(());
     }
     write_to(path, text)
 }

@@ -41,11 +41,8 @@ pub fn add(folder: &Path, memory: &Memory, today: u64) -> io::Result<()> {
         // The newest half: one that is always full would be written anew by every job.
         let memories = Memory::read(&text, today);
         let lines = memories[memories.len() / 2..].iter().map(|memory| memory.line() + "\n");
-        let beside = folder.join(format!("{CACHE_FILE}.{}", std::process::id()));
-        let written = fs::write(&beside, lines.collect::<String>() + &memory.line() + "\n");
-        let renamed = written.and_then(|()| fs::rename(&beside, &path));
-        // A full disk is not to get fuller with each job.
-        return renamed.inspect_err(|_| drop(fs::remove_file(&beside)));
+        let text = lines.collect::<String>() + &memory.line() + "\n";
+        return polycast_system::replace(&path, 0o600, text.as_bytes());
     }
     // A job may have ended in the middle of its line.
     file.write_all(format!("\n{}\n", memory.line()).as_bytes())

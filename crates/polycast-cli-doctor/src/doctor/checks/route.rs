@@ -1,18 +1,15 @@
 //! The route of the group range. polycast joins and sends by interface, other programs do not.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use polycast_net::Family;
+use polycast_net::routes::{self, REJECT, Route, UP};
 
 use crate::doctor::finding::{Finding, Topic};
 use crate::doctor::system::System;
 
 /// The organisation-local scope, which groups are taken from (RFC 2365, 6.2).
 const GROUPS: Ipv4Addr = Ipv4Addr::new(239, 192, 0, 0);
-
-/// RTF_UP and RTF_REJECT of <linux/route.h>.
-const UP: u32 = 0x1;
-const REJECT: u32 = 0x200;
 
 /// Looks where a program that names no interface would send to a group.
 pub fn check(system: &System, interface: &str, family: Family) -> Vec<Finding> {
@@ -47,44 +44,17 @@ fn ipv4(table: &str, interface: &str) -> Finding {
     }
 }
 
-struct Route {
-    interface: String,
-    flags: u32,
-    mask_bits: u32,
-    metric: u32,
-}
-
 /// The route of `address` in the words of /proc/net/route: the longest prefix, then the smallest metric.
-fn best_route(table: &str, address: Ipv4Addr) -> Option<Route> {
-    let routes = table.lines().skip(1).filter_map(|line| {
-        let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-        // Addresses are printed as the words of memory that they are, so the bytes are turned on little-endian machines.
-        let word = |index: usize| {
-            u32::from_str_radix(columns.get(index)?, 16)
-                .ok()
-                .map(|word| Ipv4Addr::from(word.to_ne_bytes()).to_bits())
-        };
-        let (destination, mask) = (word(1)?, word(7)?);
-        let flags = u32::from_str_radix(columns.get(3)?, 16).ok()?;
-        let metric = columns.get(6)?.parse().ok()?;
-        let matches = address.to_bits() & mask == destination && flags & UP != 0;
-        matches.then(|| Route {
-            interface: columns[0].to_owned(),
-            flags,
-            mask_bits: mask.count_ones(),
-            metric,
-        })
-    });
-    routes.max_by_key(|route| (route.mask_bits, std::cmp::Reverse(route.metric)))
+fn best_route(table: &str, address: Ipv4Addr) -> Option<Route<'_, Ipv4Addr>> {
+    let takes = |route: &Route<_>| route.flags & UP != 0 && route.has(address);
+    let routes = routes::ipv4(table).filter(takes);
+    routes.max_by_key(|route| (route.prefix_bits, std::cmp::Reverse(route.metric)))
 }
 
 /// The kernel gives every IPv6 interface its own route for ff00::/8; without it nothing can be sent.
 fn ipv6(table: &str, interface: &str) -> Finding {
-    let has_route = table.lines().any(|line| {
-        let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-        columns.first().is_some_and(|destination| destination.starts_with("ff00"))
-            && columns.last() == Some(&interface)
-    });
+    let is_of_groups = |route: &Route<Ipv6Addr>| route.destination.segments()[0] == 0xff00;
+    let has_route = routes::ipv6(table).any(|route| is_of_groups(&route) && route.interface == interface);
     if has_route {
         return Finding::ok(Topic::Route, format!("multicast leaves by {interface}"));
     }

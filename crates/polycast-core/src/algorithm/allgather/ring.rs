@@ -10,8 +10,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::algorithm::rule::Rule;
 use crate::algorithm::formulas::others;
+use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Lane, LaneIndex, Schedule, Slice, Step, Stream};

@@ -12,8 +12,8 @@
 
 use std::ops::Range;
 
-use crate::algorithm::shares::Shares;
 use crate::algorithm::formulas::{doublings, others_share};
+use crate::algorithm::shares::Shares;
 use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Buffer, Channel, Kind, Listed, Posting, Schedule, Slice, Stream};

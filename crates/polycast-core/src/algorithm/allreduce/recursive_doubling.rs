@@ -26,7 +26,12 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     schedule,
 )
 .by_the_tree()
-.in_stages(|ranks| ranks.is_power_of_two().then(|| { let rounds = doublings(ranks); Stages { rounds, carried: rounds, combined: rounds } }))];
+.in_stages(|ranks| {
+    ranks.is_power_of_two().then(|| {
+        let rounds = doublings(ranks);
+        Stages { rounds, carried: rounds, combined: rounds }
+    })
+})];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

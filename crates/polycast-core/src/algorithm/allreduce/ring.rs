@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use crate::algorithm::shares::Shares;
 use crate::algorithm::formulas::{others, others_share};
+use crate::algorithm::shares::Shares;
 use crate::algorithm::{Algorithm, Entry, Stages};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Channel, Kind, Listed, Posting, Schedule, Slice, Stream};
@@ -30,7 +30,10 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
 .in_segments()
 .only_commuting()
 .around_ring()
-.in_stages(|ranks| { let share = others_share(ranks); Some(Stages { rounds: 2.0 * others(ranks), carried: 2.0 * share, combined: share }) })];
+.in_stages(|ranks| {
+    let share = others_share(ranks);
+    Some(Stages { rounds: 2.0 * others(ranks), carried: 2.0 * share, combined: share })
+})];
 
 fn schedule(algorithm: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

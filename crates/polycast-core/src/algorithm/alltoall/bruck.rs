@@ -19,7 +19,11 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Bruck et al. 1997",
     schedule,
 )
-.in_stages(|ranks| ranks.is_power_of_two().then(|| Stages::of_blocks(doublings(ranks), doublings(ranks) * f64::from(ranks) / 2.0)))];
+.in_stages(|ranks| {
+    ranks
+        .is_power_of_two()
+        .then(|| Stages::of_blocks(doublings(ranks), doublings(ranks) * f64::from(ranks) / 2.0))
+})];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());

@@ -24,7 +24,8 @@ pub const BINOMIAL: Algorithm = Algorithm::plain(&ENTRIES[4]);
 
 pub(super) static ENTRIES: [Entry; 6] = [
     Entry::tree("flat", "the root sends to everybody itself", PATARASUK, |_| Tree::Flat).by(Formulas::Flat),
-    Entry::tree("chain", "each rank forwards to the next one", PATARASUK, |_| Tree::Chain).by(Formulas::Chain),
+    Entry::tree("chain", "each rank forwards to the next one", PATARASUK, |_| Tree::Chain)
+        .by(Formulas::Chain),
     Entry::tree("binary", "two children per rank", PATARASUK, |_| Tree::KAry(TWO)).by(Formulas::Binary),
     Entry::tree("k-ary", "`k` children per rank", PATARASUK, |a| Tree::KAry(a.number("k"))).with(CHILDREN),
     Entry::tree("binomial", "the number of informed ranks doubles in each round", PATARASUK, |_| {

@@ -11,7 +11,7 @@ use crate::algorithm::formulas::doublings;
 use crate::algorithm::intervals::{BINOMIAL, Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry, Stages};
-use crate::collective::{Call, Collective, CombinationTree, TreeNeighbours, CombinationOrder};
+use crate::collective::{Call, Collective, CombinationOrder, CombinationTree, TreeNeighbours};
 use crate::schedule::{
     Action, After, Channel, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
 };
@@ -34,7 +34,10 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
         ("binomial", "pairs at doubling distances combine their parts", "Thakur et al. 2005"),
         ("k-nomial", "`k` ranks combine their parts in each round", "Hoefler and Moor 2014"),
     ],
-    Some(|ranks| { let rounds = doublings(ranks); Some(Stages { rounds, carried: rounds, combined: rounds }) })
+    Some(|ranks| {
+        let rounds = doublings(ranks);
+        Some(Stages { rounds, carried: rounds, combined: rounds })
+    })
 );
 
 fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {

@@ -19,6 +19,13 @@ pub enum Share<'a> {
         /// The bytes that the first step publishes; 0 if there is none.
         first_bytes: u64,
     },
+    /// To begin anew, before anything was published on this lane: this rank has adopted another size.
+    OpenAgain {
+        /// The bytes of the call.
+        total: u64,
+        /// The bytes that the first step publishes; 0 if there is none.
+        first_bytes: u64,
+    },
     /// To begin: this rank fetches on this lane.
     Expect,
     /// To go on: the next step that publishes.
@@ -78,6 +85,8 @@ pub(super) enum Went {
     On,
     /// The lane is over.
     ToItsEnd,
+    /// The lane's writer was called with so many bytes: the first size that this rank is told.
+    Told(u64),
 }
 
 /// A lane that is not over.
@@ -106,15 +115,30 @@ impl SharedLane {
         Ok(SharedLane { lane, kind: kind.clone(), stage, step: None, steps_left: steps })
     }
 
+    /// Goes on with a lane that has begun, as one of a call of another size.
+    pub fn again<T: Transport>(
+        lane: LaneIndex,
+        (kind, steps, first_bytes): (&Kind, u64, u64),
+        total: u64,
+        transport: &mut T,
+    ) -> Result<SharedLane, T::Error> {
+        let mut stage = SharingStage::Unheard;
+        if let Kind::Publish { .. } = kind {
+            stage = SharingStage::Open;
+            transport.share(lane, kind, Share::OpenAgain { total, first_bytes })?;
+        }
+        Ok(SharedLane { lane, kind: kind.clone(), stage, step: None, steps_left: steps })
+    }
+
     /// Takes on a step that the executor has started.
     pub fn start(&mut self, index: u64, action: &Action) {
         self.step = Some((index, action.clone()));
     }
 
-    /// Does what can be done now, in a call of `total` bytes.
+    /// Does what can be done now, in a call of `total` bytes. `awaits_size`: the rank has not been told a size.
     pub fn advance<T: Transport>(
         &mut self,
-        total: u64,
+        (total, awaits_size): (u64, bool),
         is_spoiled: &mut bool,
         executor: &mut Executor<Box<dyn Schedule>>,
         transport: &mut T,
@@ -124,6 +148,9 @@ impl SharedLane {
             let Shared::Heard(heard) = transport.share(self.lane, &self.kind, Share::Hear)? else {
                 return Ok(went);
             };
+            if awaits_size {
+                return Ok(Went::Told(heard));
+            }
             self.stage = if heard == total { SharingStage::Open } else { SharingStage::Closed };
             if self.stage == SharingStage::Closed {
                 *is_spoiled = true;

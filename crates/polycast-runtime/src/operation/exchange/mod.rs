@@ -1,6 +1,7 @@
 //! An operation by messages, local work and shared memory: runs a schedule of any collective, among all ranks of a communicator or those
 //! of a node.
 
+mod adopted;
 mod sharing;
 mod transport;
 
@@ -14,6 +15,7 @@ use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
 use polycast_core::schedule::{self, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
+use self::adopted::Adopted;
 use self::sharing::SharedLanes;
 use self::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Transport, TransportShare};
 use super::way::{Made, Way};
@@ -56,6 +58,7 @@ pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
 pub(crate) use self::transport::MARK;
 
 /// The ranks that take part, and how they choose a schedule.
+#[derive(Clone, Copy)]
 enum Among {
     All {
         /// The algorithm for a call of this size.
@@ -93,9 +96,12 @@ impl executor::Call for Scheduler<'_> {
         let call = collective::Call { bytes: Bytes(bytes), ..self.call };
         match *self.among {
             Among::All { algorithm, capabilities, epoch } => {
+                // Where the rules have one answer to both sizes, whatever was chosen is for both.
+                let rule = |bytes| policy.choose(&broadcast_of(bytes), capabilities, epoch).choice;
                 let choice = match call == self.call || call.collective != Collective::Broadcast {
                     true => Choice::Algorithm(algorithm),
-                    false => policy.choose(&broadcast_of(bytes), capabilities, epoch).choice,
+                    false if rule(bytes) == rule(self.call.bytes.0) => Choice::Algorithm(algorithm),
+                    false => rule(bytes),
                 };
                 let Choice::Algorithm(algorithm) = choice else { return None };
                 let has_schedules = algorithm.entry.has_schedules();
@@ -118,6 +124,16 @@ impl executor::Call for Scheduler<'_> {
                 let schedule = algorithm.schedule(call, local.position(*rank), planner);
                 Some(Box::new(local.apply(schedule)))
             }
+        }
+    }
+
+    fn follows(&self) -> bool {
+        let is_root = self.rank == self.call.root;
+        match self.call.collective {
+            Collective::Broadcast | Collective::Scatter => !is_root,
+            // Who sends nothing follows whoever sends to it.
+            Collective::Gather => is_root,
+            _ => false,
         }
     }
 
@@ -154,6 +170,7 @@ pub struct Exchange {
     /// State of the schedule; `None` if there is no schedule.
     conversation: Option<Conversation>,
     ends: Ends,
+    is_whole: bool,
     /// Messages that have completed since the last progress.
     inbox: Vec<Done<MessageId>>,
 }
@@ -199,8 +216,9 @@ impl Exchange {
             late: Vec::new(),
             sent_from: Vec::new(),
             shared: SharedLanes::default(),
+            adopted: None,
         };
-        Exchange { among, call, conversation, ends, inbox: Vec::with_capacity(SLOTS) }
+        Exchange { among, call, conversation, ends, is_whole: false, inbox: Vec::with_capacity(SLOTS) }
     }
 
     /// Begins a call. `is_spoiled`: this rank has nothing to send.
@@ -211,6 +229,9 @@ impl Exchange {
         is_spoiled: bool,
         shared: &mut Shared,
     ) -> Result<(), Failure> {
+        if self.ends.adopted.is_some() {
+            *self = Exchange::new(self.among, self.call, shared);
+        }
         let Exchange { ends, inbox, conversation, .. } = self;
         inbox.clear();
         ends.firsts.clear();
@@ -220,11 +241,16 @@ impl Exchange {
             ends.scratch = vec![0; scratch_bytes];
         }
         ends.scratch_place = ends.scratch.as_mut_ptr();
-        (ends.available, ends.came, ends.told) = (u64::MAX, 0, None);
+        (ends.available, ends.came, ends.told, self.is_whole) = (u64::MAX, 0, None, false);
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         ends.shared.begin(call.operation);
         let (_, rest) = plan(&self.among, self.call, shared);
-        conversation.begin(is_spoiled, &mut Transport { ends, rest })
+        conversation.begin(is_spoiled, &mut Transport { of: self.call, ends, rest })
+    }
+
+    /// Where the data of a broadcast stands, and how many bytes it has: others than this rank was called with, if it goes on as they do.
+    pub fn data(&self) -> (*mut u8, u64) {
+        (self.ends.buffers.output, self.ends.total)
     }
 
     /// Limits what this rank publishes to the first `available` bytes: for a call that has begun,
@@ -245,28 +271,35 @@ impl Exchange {
 
     /// Takes what has completed, and starts what can be started.
     pub fn go_on(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
-        let Exchange { among, call, conversation, ends, inbox } = self;
+        let Exchange { among, call, conversation, ends, inbox, .. } = self;
         let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
         if !inbox.is_empty() {
             shared.activity = Activity::Messages;
         }
         let (mut plan, rest) = plan(among, *call, shared);
-        let mut transport = Transport { ends, rest };
+        let mut transport = Transport { of: *call, ends, rest };
         for done in inbox.drain(..) {
             let completed = transport.take(done)?;
             conversation.complete(completed, &mut plan, &mut transport)?;
         }
-        let outcome = conversation.advance(&mut transport)?;
+        let outcome = conversation.advance(&mut plan, &mut transport)?;
         transport.settle();
         let Some(outcome) = outcome else { return Ok(Progress::Pending) };
         transport.end();
         Ok(match outcome {
-            Outcome::Complete => Progress::Done,
-            Outcome::SizesDiffer => {
-                shared.told = self.ends.told;
+            Outcome::Complete if ends.adopted.as_ref().is_none_or(|adopted| adopted.keep(call)) => {
+                Progress::Done
+            }
+            Outcome::Complete | Outcome::SizesDiffer => {
+                (shared.told, self.is_whole) = (self.ends.told, outcome == Outcome::Complete);
                 Progress::Failed(Failure::Size)
             }
         })
+    }
+
+    /// True if the last call ended with [`Failure::Size`] for want of room in the program's buffer alone: all data is there.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Two answers: true if the exchange waits for anything but memory; true if some of it goes
@@ -294,12 +327,13 @@ impl Way for Exchange {
         if self.ends.scratch.len() > MAX_KEPT_SCRATCH_BYTES {
             self.ends.scratch = Vec::new();
         }
+        self.ends.adopted.iter_mut().for_each(Adopted::rest);
     }
 
     fn leave_to_mpi(&mut self) {
-        let Ends { scratch, sent_from, late, .. } = &mut self.ends;
+        let Ends { scratch, sent_from, late, adopted, .. } = &mut self.ends;
         late.drain(..).for_each(|late| sent_from.push(late.memory));
-        std::mem::forget((std::mem::take(scratch), std::mem::take(sent_from)));
+        std::mem::forget((std::mem::take(scratch), std::mem::take(sent_from), adopted.take()));
     }
 
     fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {

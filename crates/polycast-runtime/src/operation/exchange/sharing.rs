@@ -67,6 +67,11 @@ impl SharedLanes {
         }
     }
 
+    /// Goes on with the operation on other lanes, those of another size.
+    pub fn adopt(&mut self) {
+        self.lanes.clear();
+    }
+
     /// Announces anew, on a lane on which this rank publishes, to readers that have not heard it:
     /// `announcement` of the bytes that this rank was called with.
     pub fn retell(
@@ -102,10 +107,15 @@ impl SharedLanes {
             (Kind::Publish { channel, readers, .. }, Share::Open { total, first_bytes }) => {
                 let to_local = || readers.iter().map(position).collect();
                 let readers = state.readers.get_or_insert_with(to_local).clone();
-                let is_long = first_bytes > memory.ring_bytes() && memory.reads_others();
-                let style = if is_long { Style::Addresses } else { Style::Data };
+                let style = style_of(first_bytes, memory);
                 (state.style, state.total) = (Some(style), total);
                 memory.streams().announce(*channel, operation, total, style, readers);
+                Ok(Went::Done)
+            }
+            (Kind::Publish { channel, .. }, Share::OpenAgain { total, first_bytes }) => {
+                let style = style_of(first_bytes, memory);
+                (state.style, state.total) = (Some(style), total);
+                memory.streams().announce_again(*channel, operation, total, style);
                 Ok(Went::Done)
             }
             (Kind::Publish { channel, .. }, Share::Publish { is_spoiled, .. }) => {
@@ -136,6 +146,12 @@ impl SharedLanes {
             _ => Err(Failure::Internal),
         }
     }
+}
+
+/// What is longer than the ring goes by address, where ranks may read each other's memory.
+fn style_of(first_bytes: u64, memory: &mut NodeMemory) -> Style {
+    let is_long = first_bytes > memory.ring_bytes() && memory.reads_others();
+    if is_long { Style::Addresses } else { Style::Data }
 }
 
 impl SharedLane {

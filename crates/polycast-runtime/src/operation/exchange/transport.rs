@@ -2,11 +2,13 @@
 
 use std::ffi::c_int;
 
+use polycast_core::collective;
 use polycast_core::executor::{
     self, Completed, Content, Message, MessageId, MessagePart, Share, Shared as Went,
 };
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
+use super::adopted::Adopted;
 use super::sharing::{Place, SharedLanes};
 use crate::abi::MpiError;
 use crate::call::{Activity, Buffers, Failure, OperationKey};
@@ -50,6 +52,8 @@ pub(super) struct Ends {
     /// Memory from which late data is sent, until the call has ended.
     pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
+    /// Memory for a call of another size than this rank's, if it goes on as one of that size.
+    pub(super) adopted: Option<Adopted>,
 }
 
 impl Ends {
@@ -94,6 +98,8 @@ pub(super) struct TransportShare<'a> {
 
 /// Starts the messages of one call, and does its local work.
 pub(super) struct Transport<'a> {
+    /// The call as this rank has made it.
+    pub(super) of: collective::Call,
     pub(super) ends: &'a mut Ends,
     pub(super) rest: TransportShare<'a>,
 }
@@ -197,7 +203,7 @@ impl Transport<'_> {
     pub(super) fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
         let Done { purpose: id, is_receive, outcome, memory } = done;
         let bytes = outcome?;
-        let mut completed = Completed { id, total: 0, received_bytes: bytes as u64 };
+        let mut completed = Completed { id, is_receive, total: 0, received_bytes: bytes as u64 };
         if !is_receive {
             completed.received_bytes = 0;
             self.give_back(memory);
@@ -244,6 +250,25 @@ impl executor::Transport for Transport<'_> {
             }
             None => self.give_back(memory),
         }
+    }
+
+    fn adopt(&mut self, total: u64, scratch_bytes: u64) -> bool {
+        self.ends.told.get_or_insert(total);
+        let of = self.of;
+        let Some(mut adopted) = Adopted::new(&of, (self.ends.total, total), self.ends.buffers) else {
+            return false;
+        };
+        let mut scratch = Vec::new();
+        if scratch.try_reserve_exact(scratch_bytes as usize).is_err() {
+            return false;
+        }
+        scratch.resize(scratch_bytes as usize, 0);
+        self.ends.scratch = scratch;
+        self.ends.scratch_place = self.ends.scratch.as_mut_ptr();
+        (self.ends.total, self.ends.buffers) = (total, adopted.buffers());
+        self.ends.adopted = Some(adopted);
+        self.ends.shared.adopt();
+        true
     }
 
     fn work(&mut self, action: &Action) -> Result<(), Failure> {
