@@ -39,7 +39,8 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
 .by_the_tree()];
 
 fn flat(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
-    let parts: Vec<Vec<Range<u32>>> = (0..call.ranks).map(|rank| Vec::from([rank..rank + 1])).collect();
+    let parts: Vec<Vec<Range<u32>>> =
+        (0..call.ranks).map(|rank| std::iter::once(rank..rank + 1).collect()).collect();
     Box::new(ShareExchange::new(algorithm, call, &parts, CombinationTree::new(call.ranks), rank).schedule())
 }
 
