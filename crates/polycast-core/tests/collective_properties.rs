@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective};
-use polycast_core::schedule::{Summary, check, cut};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
+use polycast_core::schedule::{Summary, Violation, check, cut};
 use polycast_core::units::{Bytes, Rank};
 
 /// Fails with the call that breaks it.
@@ -46,11 +46,11 @@ fn prove_all(ranks: u32, every: usize) {
                 let element = NonZeroU64::new(element).unwrap();
                 // Each cut meets all four in turn.
                 let variant = number + root.index() + ranks as usize;
-                let (is_ordered, is_in_place) = (variant.is_multiple_of(2), (variant / 2).is_multiple_of(2));
+                let order =
+                    if variant.is_multiple_of(2) { algorithm.entry.keeps } else { CombinationOrder::Any };
+                let is_in_place = (variant / 2).is_multiple_of(2);
                 let plain = Call::new(collective, ranks, root, Bytes(bytes));
-                let call = Call { element, is_ordered, is_in_place, ..plain };
-                let is_ordered = is_ordered && algorithm.entry.keeps_order;
-                prove(algorithm, &Call { is_ordered, ..call }, segment);
+                prove(algorithm, &Call { element, order, is_in_place, ..plain }, segment);
             }
         }
     }
@@ -134,4 +134,44 @@ fn as_many_messages_and_bytes_as_promised() {
     }
     let allreduce = summary(Collective::Allreduce, "recursive-doubling", 13, 10);
     assert_eq!((allreduce.messages, allreduce.most_bytes_sent.0), (8 * 3 + 2 * 5, 40));
+}
+
+/// A proof that can fail: rings, chains and other trees combine otherwise, and do not say that they have the order of sums.
+#[test]
+fn what_does_not_claim_the_order_of_sums_has_not_got_it() {
+    let plain = Call::new(Collective::Allreduce, 7, Rank(2), Bytes(56));
+    let element = NonZeroU64::new(8).unwrap();
+    let mut otherwise: Vec<String> = Vec::new();
+    for (collective, algorithm) in all().filter(|(of, _)| of.combines()) {
+        let call = Call { collective, element, ..plain };
+        let mut planner = Planner::flat(call.ranks);
+        // For a call that asks for less, proved as one that asks for more.
+        let call = Call { order: algorithm.entry.keeps.min(CombinationOrder::Ranks), ..call };
+        let schedules: Vec<_> =
+            (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut planner)).collect();
+        let found = check(&schedules, &Call { order: CombinationOrder::Tree, ..call });
+        let is_by_messages = algorithm.entry.is_of_messages() || algorithm.entry.is_on_one_node();
+        if is_by_messages {
+            assert_eq!(
+                found.is_ok(),
+                algorithm.entry.keeps == CombinationOrder::Tree,
+                "{collective} {algorithm}: {found:?}"
+            );
+        }
+        if algorithm.entry.keeps < CombinationOrder::Tree
+            && matches!(found, Err(Violation::WrongOperands { .. }))
+        {
+            otherwise.push(format!("{collective} {algorithm}"));
+        }
+    }
+    for text in [
+        "reduce chain",
+        "reduce flat",
+        "reduce binary",
+        "allreduce ring",
+        "allreduce chain",
+        "allreduce binary",
+    ] {
+        assert!(otherwise.iter().any(|other| other == text), "{text}: {otherwise:?}");
+    }
 }

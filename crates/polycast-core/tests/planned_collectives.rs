@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::cost::Predictor;
 use polycast_core::model::Parameters;
 use polycast_core::schedule::{Schedule, check};
@@ -105,7 +105,7 @@ proptest! {
 #[test]
 fn ordered_reductions_are_refused() {
     for (collective, algorithm) in algorithms() {
-        let call = Call { is_ordered: true, ..Call::new(collective, 4, Rank(0), Bytes(8)) };
+        let call = Call { order: CombinationOrder::Ranks, ..Call::new(collective, 4, Rank(0), Bytes(8)) };
         assert!(!algorithm.entry.can_serve(&call), "{collective} {algorithm}");
     }
 }

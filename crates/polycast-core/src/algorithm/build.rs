@@ -4,7 +4,7 @@ use super::broadcast::{Planner, tree_pipeline};
 use super::intervals::Intervals;
 use super::plan::Plan;
 use super::{Algorithm, Form, gather, reduce, scatter};
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationOrder};
 use crate::schedule::{Nodes, Schedule};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
@@ -42,11 +42,19 @@ impl Algorithm {
     ///
     /// # Panics
     /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm
-    /// [cannot serve](super::Entry::can_serve) the call, or is a multicast.
+    /// is for other collectives, does not [keep](Algorithm::keeps_on) the call's order, or is a multicast.
     pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
         assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
         assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
-        assert!(self.entry.can_serve(&call), "{self} in {call:?}");
+        let keeps = || match self.entry.build {
+            Build::OnNodes(_) => self.keeps_on(&planner.nodes(rank)),
+            _ => self.entry.keeps,
+        };
+        assert!(self.entry.serves(call.collective), "{self} in {call:?}");
+        assert!(
+            call.order == CombinationOrder::Any || call.order.among(call.ranks) <= keeps(),
+            "{self} in {call:?}"
+        );
         match self.entry.build {
             Build::Tree(tree) => planner.in_order(call, rank, |call, rank| {
                 let local = tree(self).local(call.ranks, call.root, rank);

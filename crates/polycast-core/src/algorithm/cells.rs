@@ -11,12 +11,13 @@
 //!               each combines its share of what is in all cells, and fills its cell with that
 //!   barrier     all fill theirs with nothing, all look at all
 //! ```
-//! Everybody combines from the last rank to the first, so results are the same on all ranks, and the order of ranks is kept.
+//! Everybody combines by the tree of combinations, so results are the same on all ranks, and sums have its order.
 //!
 //! [`Rounds`] says what is filled and read; whoever runs them has to see to it that nobody reads a cell before it is filled, or fills it before it
 //! was read. What the checker of schedules proves are the same rounds as lanes.
 
 mod lanes;
+mod operands;
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -27,6 +28,7 @@ use super::{Algorithm, Entry, Raced};
 use crate::collective::{Call, Collective};
 use crate::schedule::Slice;
 use crate::units::Rank;
+use operands::{Operand, Operands};
 
 /// The bytes that a cell holds where no segment is given, and there is room for them.
 const ROOM: u64 = 8 << 10;
@@ -53,6 +55,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
 )
 .with(&[SHARES])
 .in_segments()
+.by_the_tree()
 .raced(&[Raced::PLAIN])];
 
 /// Bytes of a buffer that go into this rank's cell.
@@ -168,12 +171,24 @@ impl Rounds {
         }
     }
 
-    /// The bytes of scratch memory that slices name.
+    /// The bytes of scratch memory that slices name: room for a share that the root is told of, and
+    /// for what waits to be combined.
     #[inline]
     pub fn scratch_bytes(&self) -> u64 {
-        let needs =
-            self.in_shares && self.call.collective == Collective::Reduce && self.rank != self.call.root;
-        if needs { self.share(0, self.rank).end - self.share(0, self.rank).start } else { 0 }
+        let combines = match self.call.collective {
+            Collective::Allreduce => true,
+            Collective::Reduce => self.in_shares || self.is_root(),
+            _ => false,
+        };
+        let share = self.share(0, self.rank);
+        let waiting = if combines { u64::from(Operands::waiting(self.call.ranks)) } else { 0 };
+        (u64::from(self.is_result_apart()) + waiting) * (share.end - share.start)
+    }
+
+    /// True if this rank combines its share of a reduction apart, for the root.
+    #[inline]
+    fn is_result_apart(&self) -> bool {
+        self.in_shares && self.call.collective == Collective::Reduce && !self.is_root()
     }
 
     /// Returns the chunk that a round is about, and the step that the round does.
@@ -289,10 +304,21 @@ impl Rounds {
     #[inline]
     fn result(&self, chunk: u64) -> Slice {
         let share = self.share(chunk, self.rank);
-        match self.call.collective == Collective::Reduce && !self.is_root() {
+        match self.is_result_apart() {
             true => Slice::scratch(0..share.end - share.start),
             false => Slice::output(share),
         }
+    }
+
+    /// Returns the place where operands of a chunk are combined that wait behind so many others; the
+    /// first is that of the result.
+    #[inline]
+    fn place(&self, chunk: u64, number: u32) -> Slice {
+        let Some(waiting) = number.checked_sub(1) else { return self.result(chunk) };
+        let (share, longest) = (self.share(chunk, self.rank), self.share(0, self.rank));
+        let before = u64::from(self.is_result_apart()) + u64::from(waiting);
+        let start = before * (longest.end - longest.start);
+        Slice::scratch(start..start + (share.end - share.start))
     }
 
     /// Returns the bytes that this rank takes in a round, in this order.
@@ -310,30 +336,29 @@ impl Rounds {
             Reduce if !self.in_shares || step == ReductionStep::Tell => 0,
             Allgather | Alltoall | Allreduce | Reduce => self.call.ranks,
         };
-        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
-        let last = Rank(self.call.ranks - 1);
-        let falling = (0..self.call.ranks).rev().map(Rank);
-        let (falling, around) = (falling.take(if falls { number as usize } else { 0 }), self.around());
-        let others = around.take(if falls { 0 } else { number as usize });
-        falling.chain(others).filter_map(move |from| match falls {
-            true => this.combine(index, from, from == last),
-            false => this.copy(index, from),
-        })
+        let combines = matches!(self.call.collective, Reduce | Allreduce) && step == ReductionStep::Combine;
+        let operands = Operands::of(if combines { number } else { 0 });
+        let others = self.around().take(if combines { 0 } else { number as usize });
+        let combined = operands.filter_map(move |operand| this.combine(index, operand));
+        combined.chain(others.filter_map(move |from| this.copy(index, from)))
     }
 
-    /// Returns the take of this rank's share of what `from` contributes; `None` if nothing is
-    /// taken.
+    /// Returns the take of this rank's share of an operand; `None` if nothing is taken.
     #[inline]
-    fn combine(&self, chunk: u64, from: Rank, is_first: bool) -> Option<Take> {
+    fn combine(&self, chunk: u64, operand: Operand) -> Option<Take> {
         let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
-        let is_own = from == self.rank;
-        let is_there = is_own && is_first && self.is_in_place();
-        let source = match is_own && !self.is_in_place() {
+        let of = |from: Rank| match from == self.rank && !self.is_in_place() {
             true => CellSource::Own(self.own(share.clone())),
             false => CellSource::Cell { writer: from, at: share.start - start },
         };
-        let take = || Take { from: source, to: self.result(chunk), combines: !is_first };
-        (!share.is_empty() && !is_there).then(take)
+        let is_there = |from: Rank, to: u32| from == self.rank && to == 0 && self.is_in_place();
+        let (from, to, combines) = match operand {
+            Operand::First { from, to } if is_there(from, to) => return None,
+            Operand::First { from, to } => (of(from), to, false),
+            Operand::Next { from, to } => (of(from), to, true),
+            Operand::Waiting { to } => (CellSource::Own(self.place(chunk, to + 1)), to, true),
+        };
+        (!share.is_empty()).then(|| Take { from, to: self.place(chunk, to), combines })
     }
 
     /// Returns the take of what this rank has of `from`, another rank or itself, where nothing is

@@ -8,7 +8,7 @@ use super::formulas::{Formulas, Stages};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Domain, Need, Parameter, broadcast};
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationOrder};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
 use polycast_protocol as protocol;
@@ -36,9 +36,9 @@ pub struct Entry {
     /// what is like another wherever the topology is known, and what depends on numbers that nobody
     /// has measured.
     pub is_compared: bool,
-    /// True if the algorithm combines contributions in the order of ranks, or says so where that
-    /// matters ([`Call::is_ordered`]): others are for operations that commute.
-    pub keeps_order: bool,
+    /// The order in which the algorithm combines contributions where that matters
+    /// ([`Call::order`]), wherever the ranks are.
+    pub keeps: CombinationOrder,
     /// True if senders find out on the way who is next: the schedules are those of a network that
     /// nobody else uses.
     pub is_dynamic: bool,
@@ -207,7 +207,7 @@ impl Entry {
         build: Build,
     ) -> Entry {
         let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
-        let (same_as, is_compared, keeps_order, is_dynamic, is_padded) = (None, true, true, false, false);
+        let (same_as, is_compared, is_dynamic, is_padded) = (None, true, false, false);
         let (is_around_ring, is_tried_if_short, raced, formulas) = (false, false, &[], None);
         Entry {
             name,
@@ -218,7 +218,7 @@ impl Entry {
             common,
             same_as,
             is_compared,
-            keeps_order,
+            keeps: CombinationOrder::Ranks,
             is_dynamic,
             is_padded,
             is_around_ring,
@@ -299,13 +299,19 @@ impl Entry {
 
     /// Marks an algorithm that is for operations that commute only.
     pub const fn only_commuting(self) -> Entry {
-        Entry { keeps_order: false, ..self }
+        Entry { keeps: CombinationOrder::Any, ..self }
     }
 
-    /// True if the algorithm is for this call: its collective, and an operation that need not be in
-    /// order if the algorithm does not keep one.
+    /// Marks an algorithm that combines contributions by the [tree](crate::collective::CombinationTree)
+    /// of their ranks.
+    pub const fn by_the_tree(self) -> Entry {
+        Entry { keeps: CombinationOrder::Tree, ..self }
+    }
+
+    /// True if the algorithm is for this call: its collective, and an order that the algorithm keeps
+    /// wherever the ranks are.
     pub fn can_serve(&self, call: &Call) -> bool {
-        self.serves(call.collective) && (self.keeps_order || !call.is_ordered)
+        self.serves(call.collective) && call.order.among(call.ranks) <= self.keeps
     }
 
     /// True if the algorithm is for this collective.

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use super::{Entry, Parameter, Stages};
+use crate::collective::{Child, TreeNeighbours};
 use crate::schedule::RankOrder;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::Rank;
@@ -149,6 +150,15 @@ impl Intervals {
         }
     }
 
+    /// The part of a rank in a reduction up the tree, in which what comes from below is that of
+    /// higher positions.
+    pub fn neighbours(&self, rank: Rank) -> TreeNeighbours {
+        let TreePlace { parent, children, .. } = self.place(rank);
+        let child = |subtree: &Range<u32>| Child { rank: self.rank_at(subtree.start), is_left: false };
+        let parent = parent.map(|parent| self.rank_at(parent));
+        TreeNeighbours { parent, children: children.iter().map(child).collect() }
+    }
+
     /// Returns the rank at a position.
     pub fn rank_at(&self, position: u32) -> Rank {
         match self {
@@ -210,14 +220,16 @@ pub(super) use by_shape;
 pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
 
 /// Makes the entries of the five shapes: flat, chain, binary, binomial and k-nomial; the binomial
-/// one with the formula that papers have for it.
+/// one with the formula that papers have for it. What combines does so by the tree of combinations
+/// where the shape is binomial.
 pub(super) const fn entries(
     collective: &'static [crate::collective::Collective],
     [flat, chain, binary, binomial, k_nomial]: [Told; 5],
     stages_of_binomial: Option<fn(u32) -> Option<Stages>>,
     [by_flat, by_chain, by_binary, by_binomial, by_k_nomial]: [super::Builder; 5],
 ) -> [Entry; 5] {
-    let in_binomial = Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments();
+    let in_binomial =
+        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments().by_the_tree();
     [
         Entry::any(collective, flat.0, flat.1, flat.2, by_flat).in_segments(),
         Entry::any(collective, chain.0, chain.1, chain.2, by_chain).in_segments(),

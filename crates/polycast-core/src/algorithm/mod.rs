@@ -24,6 +24,7 @@ pub mod cells;
 mod contention_free;
 mod direct;
 mod entry;
+mod exchange;
 mod fan_in;
 mod formulas;
 pub mod gather;

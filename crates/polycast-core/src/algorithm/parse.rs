@@ -220,7 +220,7 @@ mod tests {
         let error = |of, text: &str| read(of, text).unwrap_err().to_string();
         let other = error(Collective::Reduce, "double-tree");
         let expected = "double-tree serves bcast, not reduce: expected one of flat, chain, binary, binomial, k-nomial, \
-                        contention-free-chain, contention-free-binary, contention-free-k-ary, two-level, cells, direct";
+                        pairwise, contention-free-chain, contention-free-binary, contention-free-k-ary, two-level, cells, direct";
         assert_eq!(other, expected);
         let uncut = error(Collective::Allgather, "bruck:segment=8KiB");
         assert_eq!(uncut, "bruck has no parameter \"segment\", expected none");

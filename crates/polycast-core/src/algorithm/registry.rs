@@ -2,8 +2,8 @@
 
 use super::{Algorithm, Entry, Raced};
 use super::{
-    allgather, allreduce, alltoall, barrier, broadcast, cells, contention_free, direct, gather, reduce,
-    scatter, two_level,
+    allgather, allreduce, alltoall, barrier, broadcast, cells, contention_free, direct, exchange, gather,
+    reduce, scatter, two_level,
 };
 use crate::collective::Collective;
 
@@ -17,7 +17,7 @@ static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     barrier::ENTRIES,
     reduce::ENTRIES,
     allreduce::ENTRIES,
-    &[&contention_free::ENTRIES, &two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
+    &[&exchange::ENTRIES, &contention_free::ENTRIES, &two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
 ];
 
 /// The algorithms that there are.

@@ -1,5 +1,9 @@
 //! The eight collective operations, and what a call of one is given.
 
+mod combination;
+
+pub use combination::{Child, CombinationOrder, CombinationTree, TreeNeighbours};
+
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -118,8 +122,8 @@ pub struct Call {
     pub bytes: Bytes,
     /// Bytes of an element, which is not cut where data is combined; `bytes` is a multiple of it.
     pub element: NonZeroU64,
-    /// True if the operation does not commute: contributions are combined in the order of ranks.
-    pub is_ordered: bool,
+    /// The order in which contributions are combined.
+    pub order: CombinationOrder,
     /// `MPI_IN_PLACE`: a rank's contribution is in its output. Scatter, gather, reduce: of the root only, and only the root knows.
     pub is_in_place: bool,
 }
@@ -129,7 +133,7 @@ impl Call {
     /// nothing is in place.
     pub fn new(collective: Collective, ranks: u32, root: Rank, bytes: Bytes) -> Call {
         let element = NonZeroU64::MIN;
-        Call { collective, ranks, root, bytes, element, is_ordered: false, is_in_place: false }
+        Call { collective, ranks, root, bytes, element, order: CombinationOrder::Any, is_in_place: false }
     }
 
     /// A broadcast.

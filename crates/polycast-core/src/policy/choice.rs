@@ -3,6 +3,7 @@ use std::str::FromStr;
 
 use super::{Capabilities, Collective, CommunicatorShape};
 use crate::algorithm::{Algorithm, ParseAlgorithmError, Registry};
+use crate::collective::CombinationOrder;
 
 /// The way to serve a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +51,7 @@ impl Choice {
     /// below in place of an algorithm that is for operations that commute only.
     pub fn in_order(self) -> Choice {
         match self {
-            Choice::Algorithm(algorithm) if !algorithm.entry.keeps_order => Choice::Stock,
+            Choice::Algorithm(algorithm) if algorithm.entry.keeps < CombinationOrder::Ranks => Choice::Stock,
             other => other,
         }
     }

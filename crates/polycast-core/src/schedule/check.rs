@@ -160,7 +160,7 @@ pub enum Violation {
         /// The other step.
         step: u64,
     },
-    /// Operands that cannot be combined: a contributor twice, another order than that of ranks, parts that do not belong together.
+    /// Operands that cannot be combined: a contributor twice, another order than the call's, parts that do not belong together.
     #[error("{at}: combines {left} with {right}")]
     WrongOperands {
         /// The step that combines.

@@ -19,7 +19,7 @@
 //! 1. At most one lane per stream: messages between two ranks never overtake each other there.
 //! 2. [`After`] names lanes that exist; what it names is complete when the named steps have completed.
 //! 3. Every rank ends with what the [`Contract`] of the call promises, and receives nothing that it has already. In reductions
-//!    everybody contributes once, in the order of ranks where that matters.
+//!    everybody contributes once, in the call's order: that of ranks, or by the tree of combinations, where that matters.
 //! 4. Nothing is read before it is there, and nothing overwritten while a step may still read or write it.
 //! 5. Step `i` of a send lane matches step `i` of the peer's receive lane: same channel, same length.
 //! 6. No deadlock even if every send waits for its receive, one send and one step per receive lane at a time.

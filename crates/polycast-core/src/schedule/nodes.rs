@@ -1,6 +1,8 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::RankOrder;
+use crate::collective::CombinationTree;
 use crate::units::Rank;
 
 /// The nodes of a communicator, and the ranks on each. Nodes are in the order in which data visits
@@ -14,6 +16,7 @@ pub struct Nodes {
     mine: u32,
     /// The ranks on this rank's node, rising.
     local: RankOrder,
+    are_parts_of_the_tree: bool,
 }
 
 impl Nodes {
@@ -33,7 +36,8 @@ impl Nodes {
         let mine = node_of[rank.index()];
         let local = (0..).map(Rank).zip(&node_of).filter(|(_, node)| **node == mine);
         let local = RankOrder::of(local.map(|(rank, _)| rank).collect());
-        Nodes { node_of, leaders, mine, local }
+        let are_parts_of_the_tree = are_parts_of_the_tree(&node_of, leaders.len());
+        Nodes { node_of, leaders, mine, local, are_parts_of_the_tree }
     }
 
     /// The nodes that `rank`, whose nodes these are, would see if there were no node but its own:
@@ -41,6 +45,32 @@ impl Nodes {
     pub fn alone(&self, rank: Rank) -> Nodes {
         let all: Vec<Rank> = (0..self.local.ranks()).map(Rank).collect();
         Nodes::new(&vec![0; all.len()], &all, self.local.position(rank))
+    }
+
+    /// The same nodes in the order of their first ranks.
+    pub fn by_rank(&self) -> Nodes {
+        let mut order: Vec<u32> = Vec::with_capacity(self.leaders.len());
+        let mut number = vec![None; self.leaders.len()];
+        for node in &self.node_of {
+            number[*node as usize].get_or_insert_with(|| {
+                order.push(*node);
+                order.len() as u32 - 1
+            });
+        }
+        let number = |node: u32| number[node as usize].unwrap_or(node);
+        Nodes {
+            node_of: self.node_of.iter().map(|node| number(*node)).collect(),
+            leaders: order.iter().map(|node| self.leaders[*node as usize]).collect(),
+            mine: number(self.mine),
+            local: self.local.clone(),
+            are_parts_of_the_tree: self.are_parts_of_the_tree,
+        }
+    }
+
+    /// True if each node has a part of the tree of combinations, and these parts are combined as by
+    /// the tree of as many ranks.
+    pub fn are_parts_of_the_tree(&self) -> bool {
+        self.are_parts_of_the_tree
     }
 
     /// The number of nodes.
@@ -72,6 +102,23 @@ impl Nodes {
     pub fn local(&self) -> &RankOrder {
         &self.local
     }
+}
+
+/// See [`Nodes::are_parts_of_the_tree`].
+fn are_parts_of_the_tree(node_of: &[u32], nodes: usize) -> bool {
+    let mut parts: Vec<(u32, Range<u32>)> = Vec::with_capacity(nodes);
+    for (rank, node) in (0..).zip(node_of) {
+        if let Some((_, part)) = parts.last_mut().filter(|(last, _)| last == node) {
+            part.end = rank + 1;
+        } else if parts.len() == nodes {
+            // The ranks of some node do not follow one another.
+            return false;
+        } else {
+            parts.push((*node, rank..rank + 1));
+        }
+    }
+    let parts: Vec<Range<u32>> = parts.into_iter().map(|(_, part)| part).collect();
+    !parts.is_empty() && CombinationTree::new(node_of.len() as u32).is_of_parts(&parts)
 }
 
 #[cfg(test)]

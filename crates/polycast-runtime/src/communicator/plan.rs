@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 use std::num::NonZeroU64;
 
-use polycast_core::collective::{self, Collective};
-use polycast_core::policy;
+use polycast_core::collective::{self, Collective, CombinationOrder};
 use polycast_core::policy::chooser::{Chosen, Request, Waiting};
+use polycast_core::policy::{self, Choice};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{CollectiveCall, Reduction};
@@ -28,6 +28,17 @@ impl Reduction {
     pub unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> c_int {
         // SAFETY: the caller's promise.
         floating_point::as_programs(|| unsafe { (self.combine)(self, from.cast(), into.cast(), bytes) })
+    }
+
+    /// The order in which contributions are to be combined, by a way that keeps so much of it. Sums by
+    /// a way that keeps another order go by that, as rules or the user say.
+    fn order(&self, ranks: u32, keeps: CombinationOrder) -> CombinationOrder {
+        let is_exact = self.is_exact == 1 || self.is_exact == EXACT_OF_TWO && ranks <= 2;
+        match (is_exact, self.is_commutative != 0) {
+            (false, _) if keeps == CombinationOrder::Tree => CombinationOrder::Tree,
+            (_, true) => CombinationOrder::Any,
+            (_, false) => CombinationOrder::Ranks,
+        }
     }
 
     /// True if a way may change from call to call: the order of contributions then makes no
@@ -163,7 +174,7 @@ impl Plan {
         // SAFETY: the caller's promise.
         if let Some(reduction) = unsafe { self.reduction.as_ref() } {
             call.element = NonZeroU64::new(reduction.element_bytes as u64).ok_or(Failure::Internal)?;
-            call.is_ordered = reduction.is_commutative == 0;
+            call.order = reduction.order(call.ranks, keeps(communicator, self.chosen.choice));
         }
         let is_root = communicator.rank() == root;
         call.is_in_place = match of.collective {
@@ -189,6 +200,15 @@ impl Plan {
     }
 }
 
+/// The order in which a choice combines contributions where the communicator's ranks are.
+#[inline]
+fn keeps(communicator: &Communicator, choice: Choice) -> CombinationOrder {
+    match (&communicator.serving, choice) {
+        (Some(serving), Choice::Algorithm(algorithm)) => algorithm.keeps_on(&serving.shared.nodes),
+        _ => CombinationOrder::Any,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::c_void;
@@ -197,6 +217,21 @@ mod tests {
 
     unsafe extern "C" fn nothing(_: *const Reduction, _: *const c_void, _: *mut c_void, _: usize) -> c_int {
         0
+    }
+
+    #[test]
+    fn sums_go_by_the_tree_where_their_way_keeps_it() {
+        let order = |is_exact, is_commutative, ranks, keeps| {
+            let reduction =
+                Reduction { element_bytes: 8, is_commutative, is_exact, is_own: 0, combine: nothing };
+            reduction.order(ranks, keeps)
+        };
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, CombinationOrder::Tree), CombinationOrder::Tree);
+        assert_eq!(order(EXACT_OF_TWO, 1, 2, CombinationOrder::Tree), CombinationOrder::Any);
+        assert_eq!(order(EXACT_OF_TWO, 1, 3, CombinationOrder::Ranks), CombinationOrder::Any);
+        assert_eq!(order(0, 0, 3, CombinationOrder::Tree), CombinationOrder::Tree);
+        assert_eq!(order(0, 0, 3, CombinationOrder::Ranks), CombinationOrder::Ranks);
+        assert_eq!(order(1, 1, 3, CombinationOrder::Tree), CombinationOrder::Any);
     }
 
     #[test]

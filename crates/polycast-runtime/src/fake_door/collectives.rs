@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::{Call, Collective};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::policy::chooser::{Chosen, Request, Waiting};
 use polycast_core::policy::{self, Choice, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
@@ -42,7 +42,7 @@ pub struct Called {
     pub root: u32,
     /// [`Call::bytes`] of each rank.
     pub bytes: Vec<u64>,
-    pub is_ordered: bool,
+    pub order: CombinationOrder,
     pub is_in_place: bool,
     pub algorithm: Algorithm,
 }
@@ -51,7 +51,7 @@ impl Called {
     pub(super) fn of(&self, rank: u32) -> Call {
         let bytes = Bytes(self.bytes[rank as usize]);
         let plain = Call::new(self.collective, self.bytes.len() as u32, Rank(self.root), bytes);
-        Call { element: ELEMENT, is_ordered: self.is_ordered, is_in_place: self.is_in_place, ..plain }
+        Call { element: ELEMENT, order: self.order, is_in_place: self.is_in_place, ..plain }
     }
 }
 
@@ -140,7 +140,7 @@ fn expected(call: &Call, number: usize, rank: u32) -> Option<Vec<u8>> {
         Collective::Reduce | Collective::Allreduce => {
             let falling = ranks.rev().map(|rank| contribution(number, rank, bytes));
             falling.reduce(|mut right, left| {
-                combine(&left, &mut right, call.is_ordered);
+                combine(&left, &mut right, call.order > CombinationOrder::Any);
                 right
             })
         }
@@ -173,7 +173,7 @@ impl Member {
         let call = |at: usize| calls[at].of(rank);
         let combine = combine_through_door as unsafe extern "C" fn(_, _, _, _) -> _;
         let reduction = |called: &Called| {
-            let is_commutative = (!called.is_ordered).into();
+            let is_commutative = (called.order == CombinationOrder::Any).into();
             DoorReduction {
                 reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, is_own: 0, combine },
                 door: &self.door,
@@ -238,7 +238,7 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node:
         collective,
         root: random.below(ranks) as u32,
         bytes: vec![bytes; ranks as usize],
-        is_ordered: random.one_in(2) && algorithm.entry.keeps_order,
+        order: if random.one_in(2) { algorithm.entry.keeps } else { CombinationOrder::Any },
         is_in_place: random.one_in(3),
         algorithm,
     }
@@ -374,8 +374,8 @@ fn a_rank_that_is_told_of_a_single_element_ends() {
             for other in 0..4 {
                 let mut bytes = vec![2; 4];
                 bytes[other] = 200;
-                let (is_ordered, is_in_place) = (false, other % 2 == 0);
-                let called = Called { collective, root: 0, bytes, is_ordered, is_in_place, algorithm };
+                let (order, is_in_place) = (CombinationOrder::Any, other % 2 == 0);
+                let called = Called { collective, root: 0, bytes, order, is_in_place, algorithm };
                 let mut job = Job::new(4, 7, "chain", &[]);
                 job.program.insert(1, Step::Collectives(vec![called]));
                 let outcome = job.run();
@@ -400,7 +400,7 @@ fn much_scratch_memory_is_given_back() {
         collective: Collective::Allreduce,
         root: 0,
         bytes,
-        is_ordered: false,
+        order: CombinationOrder::Any,
         is_in_place: false,
         algorithm,
     };

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use polycast_core::algorithm::Registry;
-use polycast_core::collective::Collective;
+use polycast_core::collective::{Collective, CombinationOrder};
 
 use super::collectives::{Called, assert_nothing_is_left, contribution};
 use super::job::{Job, Step};
@@ -86,7 +86,7 @@ fn any_call(random: &mut Random, ranks: u64, is_on_one_node: bool) -> Called {
         algorithm.segment = None;
         bytes.iter_mut().for_each(|bytes| *bytes = *bytes % 8000 + 2);
     }
-    Called { collective, root, bytes, is_ordered: false, is_in_place: random.one_in(3), algorithm }
+    Called { collective, root, bytes, order: CombinationOrder::Any, is_in_place: random.one_in(3), algorithm }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Collectives in virtual time, with the bytes that MPI promises at the end.
 
 mod sabotage;
+mod sums;
 mod support;
 mod two_level;
 
@@ -8,7 +9,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Entry, Registry};
-use polycast_core::collective::{Call, Collective};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::executor::Limits;
 use polycast_core::schedule::{Listed, Schedule};
 use polycast_core::units::{Bytes, Rank};
@@ -43,9 +44,9 @@ fn simulate(
     outcome
 }
 
-/// The call, with an operation that commutes if the algorithm needs one.
+/// The call, with an operation that asks for no more order than the algorithm keeps.
 fn for_any_order(algorithm: Algorithm, call: &Call) -> Call {
-    Call { is_ordered: call.is_ordered && algorithm.entry.keeps_order, ..*call }
+    Call { order: call.order.min(algorithm.entry.keeps), ..*call }
 }
 
 /// All algorithms of the collectives other than the broadcast, with typical parameters.
@@ -89,8 +90,13 @@ fn deliver(ranks: u32) {
             let root = Rank((ranks / 2 + number as u32) % ranks);
             let plain = Call::new(collective, ranks, root, Bytes(bytes));
             let element = NonZeroU64::new(2).expect("not 0");
-            for (is_ordered, is_in_place) in [(false, false), (true, false), (false, true), (true, true)] {
-                let call = Call { element, is_ordered, is_in_place, ..plain };
+            for (order, is_in_place) in [
+                (CombinationOrder::Any, false),
+                (CombinationOrder::Tree, false),
+                (CombinationOrder::Any, true),
+                (CombinationOrder::Tree, true),
+            ] {
+                let call = Call { element, order, is_in_place, ..plain };
                 let segment = [0, 5, 256][ranks as usize % 3];
                 simulate(algorithm, &call, segment, |run| run, Network::ethernet(1e9));
             }
@@ -120,7 +126,8 @@ proptest! {
         root in any::<prop::sample::Index>(),
         elements in 0u64..200,
         segment in 0u64..100,
-        (is_ordered, is_in_place) in any::<(bool, bool)>(),
+        order in prop::sample::select(vec![CombinationOrder::Any, CombinationOrder::Ranks, CombinationOrder::Tree]),
+        is_in_place in any::<bool>(),
         starts_ns in prop::collection::vec(0u64..3_000_000, 24),
         limits in (1u32..=64, 1u32..8).prop_map(|(per_lane, sends)| Limits { per_lane, sends }),
         rendezvous_threshold in prop::option::of(0u64..200),
@@ -128,7 +135,7 @@ proptest! {
         let root = Rank(root.index(ranks as usize) as u32);
         let element = NonZeroU64::new(2).expect("not 0");
         let plain = Call::new(collective, ranks, root, Bytes(2 * elements));
-        let call = Call { element, is_ordered, is_in_place, ..plain };
+        let call = Call { element, order, is_in_place, ..plain };
         let network = Network { rendezvous_threshold, ..Network::ethernet(1e8) };
         let starts = &starts_ns[..ranks as usize];
         simulate(algorithm, &call, segment, |run| run.limits(limits).starts(starts.to_vec()), network);

@@ -1,6 +1,6 @@
 //! The buffers that ranks hand in, and the results that MPI promises.
 
-use polycast_core::collective::{Call, Collective};
+use polycast_core::collective::{Call, Collective, CombinationOrder};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::Rank;
 use polycast_sim::{Buffers, Combine};
@@ -76,5 +76,5 @@ pub fn expected(call: &Call, rank: Rank, combine: Combine) -> Option<Vec<u8>> {
 
 /// The combination that a call is simulated with.
 pub fn combination(call: &Call) -> Combine {
-    if call.is_ordered { compose } else { add }
+    if call.order > CombinationOrder::Any { compose } else { add }
 }

@@ -29,6 +29,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Rabenseifner 2004",
     schedule,
 )
+.by_the_tree()
 .in_stages(|ranks| { let share = others_share(ranks); ranks.is_power_of_two().then(|| Stages { rounds: 2.0 * doublings(ranks), carried: 2.0 * share, combined: share }) })];
 
 fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Parts are always those of neighbouring ranks and both of a pair combine them in the same order, so the order of ranks is kept
-//! and the result is the same on all ranks. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
+//! and the result is the same on all ranks: it is this that the tree of combinations is taken from. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
 //! al. 2005, §3.5).
 
 use crate::algorithm::formulas::doublings;
@@ -25,6 +25,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "Thakur et al. 2005, §3.5",
     schedule,
 )
+.by_the_tree()
 .in_stages(|ranks| {
     ranks.is_power_of_two().then(|| {
         let rounds = doublings(ranks);

@@ -5,14 +5,15 @@
 //!           0 ──▶ 1 ──▶ 2 ──▶ 3
 //! ```
 //!
-//! The top is rank 0 and parts are those of neighbouring ranks, so the order of ranks is kept and the result is the same on all ranks. On links that
+//! The top is rank 0 and parts are those of neighbouring ranks, so the order of ranks is kept and the result is the same on all ranks. The binomial
+//! tree is the [`CombinationTree`], so sums have its order. On links that
 //! carry both directions at once a chain takes `(2 (P-1) + X-1)` segments' times twice over each link in the middle, a binomial tree `2 ceil(log2 P)` hops.
 
 use crate::algorithm::fan_in::FanIn;
-use crate::algorithm::intervals::{Intervals, Shape, by_shape};
+use crate::algorithm::intervals::{BINOMIAL, Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry};
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationTree};
 use crate::schedule::{
     Action, After, Channel, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
 };
@@ -39,8 +40,11 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
 
 fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let top = Rank(0);
-    let tree = Intervals::ByRank { shape, top, ranks: call.ranks };
-    let tree = FanIn::new(&tree, algorithm, call, rank, rank == top);
+    let tree = match shape == BINOMIAL {
+        true => CombinationTree::new(call.ranks).neighbours(rank, top),
+        false => Intervals::ByRank { shape, top, ranks: call.ranks }.neighbours(rank),
+    };
+    let tree = FanIn::new(tree, algorithm, call, rank, rank == top);
     let mut lanes = tree.lanes();
     let up = lanes.len();
     // In place, the output holds this rank's contribution until it has been sent.

@@ -1,5 +1,7 @@
 use super::*;
 use crate::algorithm::Registry;
+use crate::collective::CombinationOrder;
+use crate::schedule::Buffer;
 use crate::schedule::{Action, After, Listed, Schedule, Violation, check};
 use crate::units::Bytes;
 use Collective::{Allgather, Allreduce, Alltoall, Broadcast, Gather, Reduce, Scatter};
@@ -10,7 +12,7 @@ fn algorithm(collective: Collective, text: &str) -> Algorithm {
 
 fn call(collective: Collective, ranks: u32, bytes: u64) -> Call {
     let plain = Call::new(collective, ranks, Rank(1), Bytes(bytes));
-    Call { element: NonZeroU64::new(4).unwrap(), is_ordered: true, ..plain }
+    Call { element: NonZeroU64::new(4).unwrap(), order: CombinationOrder::Tree, ..plain }
 }
 
 fn lanes(text: &str, call: &Call) -> Vec<Listed> {
@@ -66,10 +68,12 @@ fn whoever_changes_a_step_is_found_out() {
 fn taken_from(rounds: &Rounds, round: u64) -> Vec<String> {
     let told = |take: Take| {
         let from = match take.from {
+            CellSource::Own(slice) if slice.buffer == Buffer::Scratch => format!("waiting {:?}", slice.bytes),
             CellSource::Own(slice) => format!("own {:?}", slice.bytes),
             CellSource::Cell { writer, at } => format!("{writer}+{at}"),
         };
-        format!("{from}{}{:?}", if take.combines { " with " } else { " to " }, take.to.bytes)
+        let to = if take.to.buffer == Buffer::Scratch { "waiting " } else { "" };
+        format!("{from}{}{to}{:?}", if take.combines { " with " } else { " to " }, take.to.bytes)
     };
     rounds.takes(round).map(told).collect()
 }
@@ -80,10 +84,16 @@ fn rounds_of_an_allreduce() {
     let of = |text, rank| Rounds::new(&algorithm(Allreduce, text), &call, Rank(rank), 1 << 10);
     let whole = of("cells", 1);
     assert_eq!(whole.count(), 1);
-    assert_eq!(taken_from(&whole, 0), ["2+0 to 0..40", "own 0..40 with 0..40", "0+0 with 0..40"]);
+    assert_eq!(
+        taken_from(&whole, 0),
+        ["2+0 to 0..40", "own 0..40 to waiting 0..40", "0+0 with waiting 0..40", "waiting 0..40 with 0..40"]
+    );
     let shared = of("cells:segment=24,shares=16", 1);
     assert_eq!(shared.count(), 4);
-    assert_eq!(taken_from(&shared, 0), ["2+8 to 8..16", "own 8..16 with 8..16", "0+8 with 8..16"]);
+    assert_eq!(
+        taken_from(&shared, 0),
+        ["2+8 to 8..16", "own 8..16 to waiting 0..8", "0+8 with waiting 0..8", "waiting 0..8 with 8..16"]
+    );
     assert_eq!(taken_from(&shared, 1), ["2+0 to 16..24", "0+0 to 0..8"]);
     assert_eq!(taken_from(&shared, 3), ["2+0 to 36..40", "0+0 to 24..32"]);
 }

@@ -1,11 +1,11 @@
 //! Reduce and allreduce: each rank combines its share of what all hand in, and shows the result.
 //!
 //! ```text
-//!   rank 1 of 4   takes its share, segment by segment     ┌ from 3: becomes the result
-//!                                                         │ from 2, own, from 0: combined with it, one after the other
+//!   rank 1 of 4   takes its share, segment by segment     ┌ from 3: to where the result goes; from 0 and 2: to scratch memory
+//!                                                         │ 0∘own, 2∘3, (0∘own)∘(2∘3): each in the place of its right operand
 //!                 shows the result                        └ to the root, or to all
 //! ```
-//! From the last rank to the first, so the order of contributions is kept, and results are the same on all ranks.
+//! By the tree of combinations, so results are the same on all ranks, and sums have its order.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::{GIVEN, fetches, others, publishes};
 use crate::algorithm::shares::Shares;
 use crate::algorithm::{Algorithm, Entry, Raced};
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationTree};
 use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Schedule, Slice};
 use crate::units::Rank;
 
@@ -32,6 +32,7 @@ pub(super) const ENTRY: Entry = Entry::on_one_node(
     schedule,
 )
 .in_segments()
+.by_the_tree()
 .raced(&[Raced::PLAIN]);
 
 /// The number of places for the operands of a rank, used by turns: one operand is combined while
@@ -149,6 +150,9 @@ impl Reduction<'_> {
             .map(|of| (of != rank && self.combines(rank)).then(|| fetches(list, GIVEN, of)))
             .collect();
         let last = Rank(call.ranks - 1);
+        let combinations = CombinationTree::new(call.ranks).combinations();
+        // What is handed in is not written: where it is a right operand, it is copied first.
+        let is_copied = rank == last || combinations.iter().any(|(_, right)| *right == rank.index());
         let mut are_combined: Vec<After> = Vec::new();
         for (index, segment) in segments.into_iter().enumerate() {
             let length = segment.end - segment.start;
@@ -157,22 +161,36 @@ impl Reduction<'_> {
                 Some(before) => are_combined[before],
                 None => After::Start,
             };
-            for of in (0..call.ranks).rev().map(Rank) {
-                let (from, when) = match takes[of.index()] {
-                    None => (self.own(segment.clone()), After::Start),
-                    // The first one comes where the result goes.
-                    Some(take) => {
-                        let to = if of == last { result.clone() } else { operand(of, index, length) };
-                        let fetch = Action::Fetch { at: segment.start, to: to.clone() };
-                        (to, after(take, list.add(take, fetch, is_free)))
-                    }
-                };
-                let action = match of == last {
-                    true if from == result => Action::nothing(),
-                    true => Action::Copy { from, to: result.clone() },
-                    false => Action::Combine { from, into: result.clone() },
-                };
-                list.add(local, action, when);
+            let place = |of: Rank| match of {
+                // The last one comes where the result goes.
+                _ if of == last => result.clone(),
+                _ if of == rank && !is_copied => self.own(segment.clone()),
+                _ => operand(of, index, length),
+            };
+            let mut comes: Vec<After> = Vec::new();
+            for of in (0..call.ranks).map(Rank) {
+                let fetch = || Action::Fetch { at: segment.start, to: place(of) };
+                comes.push(match takes[of.index()] {
+                    Some(take) => after(take, list.add(take, fetch(), is_free)),
+                    None => After::Start,
+                });
+            }
+            let own = self.own(segment.clone());
+            if is_copied && own != place(rank) {
+                list.add(local, Action::Copy { from: own, to: place(rank) }, After::Start);
+            }
+            for (left, right) in &combinations {
+                let mut when = [*left, *right].map(|of| std::mem::replace(&mut comes[of], After::Start));
+                when.sort_unstable_by_key(|when| *when == After::Start);
+                if when[1] != After::Start {
+                    list.add(local, Action::nothing(), when[1]);
+                }
+                let [from, into] = [*left, *right].map(|of| place(Rank(of as u32)));
+                list.add(local, Action::Combine { from, into }, when[0]);
+            }
+            // Nothing waits for an empty lane.
+            if list.lanes()[local].steps == 0 || call.ranks == 1 {
+                list.add(local, Action::nothing(), After::Start);
             }
             are_combined.push(after(local, list.lanes()[local].steps));
         }

@@ -2,6 +2,7 @@ use std::num::NonZeroU64;
 
 use super::*;
 use crate::algorithm::Registry;
+use crate::collective::CombinationOrder;
 use crate::schedule::{Buffer, Step, check};
 use crate::units::Bytes;
 use Collective::{Allgather, Allreduce, Alltoall, Gather, Reduce, Scatter};
@@ -19,7 +20,7 @@ fn schedules(text: &str, call: &Call) -> Vec<Listed> {
 
 fn call(collective: Collective, ranks: u32, bytes: u64) -> Call {
     let plain = Call::new(collective, ranks, Rank(ranks / 2), Bytes(bytes));
-    Call { element: NonZeroU64::new(4).unwrap(), is_ordered: true, ..plain }
+    Call { element: NonZeroU64::new(4).unwrap(), order: CombinationOrder::Tree, ..plain }
 }
 
 /// Shares of several segments, of one, of none; the property tests of all algorithms have segments of one kind.

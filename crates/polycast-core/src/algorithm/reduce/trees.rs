@@ -1,16 +1,17 @@
 //! Reduction up a tree: each rank combines its contribution with what comes from its children, and hands it on.
 //!
 //! A part is always that of neighbouring ranks, so the order of ranks is kept: where it matters, the tree is that of the ranks
-//! themselves and its top passes the result to the root; where it does not, the root is the top. In segments: with X of them over P ranks and T the
+//! themselves and its top passes the result to the root; where it does not, the root is the top. The binomial tree is the
+//! [`CombinationTree`], whatever the root, so sums have its order. In segments: with X of them over P ranks and T the
 //! time of one, a chain takes `(P-1 + X-1) * T`, a binary tree twice as long a segment and `log2 P` hops, a binomial one the fewest rounds for vectors that are
 //! not cut, `ceil(log2 P)`.
 
 use crate::algorithm::fan_in::FanIn;
 use crate::algorithm::formulas::doublings;
-use crate::algorithm::intervals::{Intervals, Shape, by_shape};
+use crate::algorithm::intervals::{BINOMIAL, Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry, Stages};
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationOrder, CombinationTree, TreeNeighbours};
 use crate::schedule::{
     Action, After, Channel, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
 };
@@ -40,7 +41,11 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
 );
 
 fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
-    let top = if call.is_ordered { Rank(0) } else { call.root };
+    if shape == BINOMIAL {
+        let tree = CombinationTree::new(call.ranks).neighbours(rank, call.root);
+        return up(tree, call.root, algorithm, call, rank);
+    }
+    let top = if call.order > CombinationOrder::Any { Rank(0) } else { call.root };
     schedule(&Intervals::ByRank { shape, top, ranks: call.ranks }, algorithm, call, rank)
 }
 
@@ -51,7 +56,10 @@ pub(in crate::algorithm) fn schedule(
     call: &Call,
     rank: Rank,
 ) -> Box<dyn Schedule> {
-    let top = tree.rank_at(0);
+    up(tree.neighbours(rank), tree.rank_at(0), algorithm, call, rank)
+}
+
+fn up(tree: TreeNeighbours, top: Rank, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let is_at_root = rank == top && rank == call.root;
     let tree = FanIn::new(tree, algorithm, call, rank, is_at_root);
     let mut lanes = tree.lanes();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::collective::Call;
+use crate::collective::{Call, CombinationOrder};
 use crate::schedule::{After, LaneIndex, Nodes};
 use crate::units::Rank;
 
@@ -72,7 +72,13 @@ impl<'a> Members<'a> {
             self.nodes.count(),
             if self.call.collective.has_root() { self.nodes.of(self.call.root) } else { 0 },
         );
-        Call { ranks, root: Rank(root), bytes: crate::units::Bytes(bytes), is_ordered: false, ..*self.call }
+        Call {
+            ranks,
+            root: Rank(root),
+            bytes: crate::units::Bytes(bytes),
+            order: CombinationOrder::Any,
+            ..*self.call
+        }
     }
 }
 

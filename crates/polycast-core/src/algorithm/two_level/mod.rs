@@ -22,10 +22,11 @@ mod reductions;
 mod tests;
 pub(super) mod within;
 
+use super::build::Build;
 use super::parameter::{Domain, NONE, Need, Parameter};
 use super::{Algorithm, Entry, OnNodes, Raced, Registry};
-use crate::collective::Collective;
-use crate::schedule::Channel;
+use crate::collective::{Collective, CombinationOrder};
+use crate::schedule::{Channel, Nodes};
 use within::Within;
 
 /// The channel from the others of a node to the rank that stands for it.
@@ -67,12 +68,13 @@ const OVERLAPPED: &str = "overlap";
 const WITHIN: Parameter = Within::PARAMETER;
 
 const ALLREDUCE: [Parameter; 4] = [
-    between(&["ring", "recursive-doubling", "halving-doubling", "chain", "binary", "binomial"]),
+    between(&["ring", "recursive-doubling", "halving-doubling", "chain", "binary", "binomial", "pairwise"]),
     BUFFER,
     OVERLAP,
     WITHIN,
 ];
-const REDUCE: [Parameter; 4] = [between(&["chain", "binary", "binomial", "flat"]), BUFFER, OVERLAP, WITHIN];
+const REDUCE: [Parameter; 4] =
+    [between(&["chain", "binary", "binomial", "flat", "pairwise"]), BUFFER, OVERLAP, WITHIN];
 const ALLGATHER: [Parameter; 4] =
     [between(&["ring", "recursive-doubling", "bruck"]), BUFFER, OVERLAP, WITHIN];
 const TREES: Parameter = between(&["binomial", "chain", "binary", "flat"]);
@@ -135,7 +137,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .raced(&[Raced::PLAIN, BY_MESSAGES]),
     entry(
         &[Collective::Reduce],
-        "one rank combines what those of its node contribute, and the results of nodes are combined; of operations that commute",
+        "one rank combines what those of its node contribute, and the results of nodes are combined; in order only where nodes are parts of the tree",
         reductions::schedule,
     )
     .with(&REDUCE)
@@ -144,7 +146,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .only_commuting(),
     entry(
         &[Collective::Allreduce],
-        "one rank combines what those of its node contribute, and publishes on it what nodes combine; of operations that commute",
+        "one rank combines what those of its node contribute, and publishes on it what nodes combine; in order only where nodes are parts of the tree",
         reductions::schedule,
     )
     .with(&ALLREDUCE)
@@ -191,6 +193,23 @@ impl Algorithm {
         match self.entry.between_nodes() {
             [] => barrier::BETWEEN,
             words => words[self.given("between").unwrap_or(0) as usize],
+        }
+    }
+
+    /// The order that the algorithm keeps on these nodes: on two levels that of sums where each node
+    /// has a part of the [tree](crate::collective::CombinationTree), these parts are combined as by the
+    /// tree of as many ranks, and so does the algorithm between nodes.
+    pub fn keeps_on(&self, nodes: &Nodes) -> CombinationOrder {
+        let collective = self.entry.collectives[0];
+        let is_on_levels = matches!(self.entry.build, Build::OnNodes(_)) && collective.combines();
+        if !is_on_levels || !nodes.are_parts_of_the_tree() {
+            return self.entry.keeps;
+        }
+        let between = Registry::BUILT_IN.find(collective, self.between());
+        if between.is_some_and(|entry| entry.keeps == CombinationOrder::Tree) {
+            CombinationOrder::Tree
+        } else {
+            self.entry.keeps
         }
     }
 

@@ -15,7 +15,7 @@ use super::inner::{Covered, Inner, Places, When};
 use super::members::{Members, after, overlapped, parts};
 use super::within::{ToAll, lane_from, lane_up};
 use crate::algorithm::Algorithm;
-use crate::collective::{Call, Collective};
+use crate::collective::{Call, Collective, CombinationOrder, CombinationTree};
 use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
@@ -83,6 +83,9 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
+    // Between nodes, sums have the order of the nodes' ranks; what does not depend on that goes around the network.
+    let by_rank = (call.order == CombinationOrder::Tree).then(|| nodes.by_rank());
+    let nodes = by_rank.as_ref().unwrap_or(nodes);
     let members = Members::new(call, nodes, algorithm.within());
     let stand_in = members.my_stand_in();
     let is_told = call.collective == Collective::Allreduce;
@@ -128,14 +131,22 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     Box::new(list)
 }
 
-/// The combination of a node's contributions.
+/// The combination of a node's contributions, by the tree of as many ranks: where all of a node are a
+/// subtree of the communicator's tree, by that.
 struct Sums {
-    others: Vec<Rank>,
+    /// The ranks of the node, rising, and the place among them of the one that stands for it.
+    ranks: Vec<Rank>,
+    mine: usize,
+    /// The combinations of the node, by places: the result takes that of the right operand.
+    combinations: Vec<(usize, usize)>,
     /// The buffer in which the sums are put together, and the bytes that stand before them there.
     place: (Buffer, u64),
     own: Buffer,
-    /// True if what the first of the others contributes is fetched to where the sum is to be.
-    is_first_direct: bool,
+    /// True if what the last of the node contributes is brought to where the sum is to be, and not
+    /// copied there when all is combined.
+    is_last_direct: bool,
+    /// True if this rank's contribution is copied before it becomes a right operand.
+    is_copied: bool,
     steps_per_piece: u64,
     slots_at: u64,
     slot_bytes: u64,
@@ -144,53 +155,120 @@ struct Sums {
 
 impl Sums {
     fn new(call: &Call, rank: Rank, members: &Members, pieces: &ReductionPieces, is_result: bool) -> Sums {
-        let others = members.others();
+        let ranks = members.mine().to_vec();
+        let is_alone = ranks.len() == 1;
+        let mine = ranks.iter().position(|member| *member == rank).unwrap_or(0);
+        let combinations = CombinationTree::new(ranks.len() as u32).combinations();
         let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
-        let place = match (is_result, others.is_empty()) {
+        let place = match (is_result, is_alone) {
             (true, _) => (Buffer::Output, 0),
             (false, true) => (own, 0),
             (false, false) => (Buffer::Scratch, 0),
         };
         let is_apart = place.0 != own;
-        let is_first_direct = is_apart && !others.is_empty();
-        let in_slots = others.len() as u64 - u64::from(is_first_direct);
+        let last = ranks.len() - 1;
+        let is_last_direct = is_apart || mine == last;
+        // Where this rank is the last, its contribution is, or goes, where the sum is to be.
+        let is_right = combinations.iter().any(|(_, right)| *right == mine);
+        let is_copied = if mine == last { is_apart } else { is_right };
         let slots_at = if place.0 == Buffer::Scratch { call.bytes.0 } else { 0 };
         let slot_bytes = pieces.up.iter().map(|piece| piece.end - piece.start).max().unwrap_or(0);
-        let scratch_bytes = slots_at + in_slots * SLOTS.min(pieces.up.len() as u64) * slot_bytes;
-        let steps_per_piece = in_slots + u64::from(is_apart);
-        Sums { others, place, own, is_first_direct, steps_per_piece, slots_at, slot_bytes, scratch_bytes }
+        let mut sums = Sums {
+            ranks,
+            mine,
+            combinations,
+            place,
+            own,
+            is_last_direct,
+            is_copied,
+            steps_per_piece: 0,
+            slots_at,
+            slot_bytes,
+            scratch_bytes: 0,
+        };
+        sums.steps_per_piece = sums.work().len() as u64;
+        let slots = sums.slots_before(sums.ranks.len()) * SLOTS.min(pieces.up.len() as u64);
+        sums.scratch_bytes = slots_at + slots * slot_bytes;
+        sums
+    }
+
+    /// True if what a member contributes is put into slots.
+    fn is_in_slots(&self, of: usize) -> bool {
+        match of + 1 == self.ranks.len() {
+            true => !self.is_last_direct,
+            false => of != self.mine || self.is_copied,
+        }
+    }
+
+    /// The number of members before this one that have slots.
+    fn slots_before(&self, of: usize) -> u64 {
+        (0..of).filter(|of| self.is_in_slots(*of)).count() as u64
+    }
+
+    /// The local steps of a piece.
+    fn work(&self) -> Vec<SumStep> {
+        let last = self.ranks.len() - 1;
+        let mut is_awaited: Vec<bool> = (0..=last).map(|of| of != self.mine).collect();
+        let mut work = Vec::new();
+        if self.is_copied {
+            work.push(SumStep::Copy);
+        }
+        for &(left, right) in &self.combinations {
+            let [first, second] = [left, right].map(|of| std::mem::take(&mut is_awaited[of]).then_some(of));
+            work.extend(second.filter(|_| first.is_some()).map(SumStep::Wait));
+            work.push(SumStep::Combine { left, right, awaits: first.or(second) });
+        }
+        if !self.is_last_direct {
+            work.push(SumStep::Result);
+        }
+        work
     }
 
     /// Adds lanes that put together the sum of each piece; returns the one that ends with it.
     fn lanes(&self, list: &mut Listed, members: &Members, pieces: &ReductionPieces) -> LaneIndex {
-        let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
-        let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();
+        let last = self.ranks.len() - 1;
+        let mut fetch = |(place, of): (usize, &Rank)| {
+            (place != self.mine).then(|| lane_from(list, members, *of, Posting::InTurn))
+        };
+        let fetches: Vec<Option<LaneIndex>> = (0..).zip(&self.ranks).map(&mut fetch).collect();
         let local = list.lane(Kind::Local);
-        let slots = SLOTS.min(pieces.up.len() as u64);
+        let (slots, work) = (SLOTS.min(pieces.up.len() as u64), self.work());
         let mut at = 0;
         for (number, bytes) in (0..).zip(&pieces.up) {
-            let own = || Slice { buffer: self.own, bytes: bytes.clone() };
             let sum = || {
                 let (buffer, before) = self.place;
                 Slice { buffer, bytes: bytes.start + before..bytes.end + before }
             };
-            if self.place.0 != self.own && !self.is_first_direct {
-                list.add(local, Action::Copy { from: own(), to: sum() }, After::Start);
+            let own = || Slice { buffer: self.own, bytes: bytes.clone() };
+            let slot = |of: usize| {
+                let start =
+                    self.slots_at + (self.slots_before(of) * slots + number % slots) * self.slot_bytes;
+                Slice::scratch(start..start + (bytes.end - bytes.start))
+            };
+            let place = |of: usize| match of {
+                of if of == last && self.is_last_direct => sum(),
+                of if of == self.mine && !self.is_copied => own(),
+                of => slot(of),
+            };
+            let mut comes = vec![After::Start; self.ranks.len()];
+            for (of, lane) in fetches.iter().enumerate() {
+                let Some(lane) = *lane else { continue };
+                let is_direct = of == last && self.is_last_direct;
+                let combined = (number + 1).saturating_sub(slots) * self.steps_per_piece;
+                let free = if is_direct { After::Start } else { after(local, combined) };
+                comes[of] = after(lane, list.add(lane, members.within.take(at, place(of)), free));
             }
-            for (index, fetch) in (0..).zip(&fetches) {
-                let is_direct = self.is_first_direct && index == 0;
-                let slot = (index - u64::from(self.is_first_direct && index > 0)) * slots + number % slots;
-                let start = self.slots_at + slot * self.slot_bytes;
-                let (to, from, free) = match is_direct {
-                    true => (sum(), own(), 0),
-                    false => {
-                        let slot = Slice::scratch(start..start + (bytes.end - bytes.start));
-                        let combined = (number + 1).saturating_sub(slots) * self.steps_per_piece;
-                        (slot.clone(), slot, combined)
+            for step in &work {
+                let (action, when) = match *step {
+                    SumStep::Copy => (Action::Copy { from: own(), to: place(self.mine) }, After::Start),
+                    SumStep::Wait(of) => (Action::nothing(), comes[of]),
+                    SumStep::Combine { left, right, awaits } => {
+                        let when = awaits.map_or(After::Start, |of| comes[of]);
+                        (Action::Combine { from: place(left), into: place(right) }, when)
                     }
+                    SumStep::Result => (Action::Copy { from: slot(last), to: sum() }, After::Start),
                 };
-                let count = list.add(*fetch, members.within.take(at, to), after(local, free));
-                list.add(local, Action::Combine { from, into: sum() }, after(*fetch, count));
+                list.add(local, action, when);
             }
             at += bytes.end - bytes.start;
         }
@@ -200,6 +278,21 @@ impl Sums {
         }
         local
     }
+}
+
+/// A local step of each piece.
+enum SumStep {
+    /// This rank's contribution is copied to where it is combined.
+    Copy,
+    /// Waits for the contribution of a member.
+    Wait(usize),
+    Combine {
+        left: usize,
+        right: usize,
+        awaits: Option<usize>,
+    },
+    /// What is combined is copied to where the sum is to be.
+    Result,
 }
 
 #[cfg(test)]

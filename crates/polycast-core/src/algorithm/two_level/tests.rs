@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::Registry;
 use crate::algorithm::broadcast::Planner;
-use crate::collective::Call;
+use crate::collective::{Call, CombinationOrder};
 use crate::schedule::{Action, Fabric, Kind, Nodes, Schedule, Summary, check};
 use crate::units::{Bytes, Rank};
 
@@ -92,7 +92,10 @@ fn prove_all(ranks: u32, every: usize) {
                 let (bytes, element, segment, buffer) = CUTS[number % CUTS.len()];
                 let element = NonZeroU64::new(element).unwrap();
                 let plain = Call::new(collective, ranks, root, Bytes(bytes));
-                let call = Call { element, is_in_place: (number / 7).is_multiple_of(2), ..plain };
+                let nodes = Nodes::new(host_of, &ring, Rank(0));
+                let order =
+                    if number.is_multiple_of(3) { CombinationOrder::Any } else { algorithm.keeps_on(&nodes) };
+                let call = Call { element, order, is_in_place: (number / 7).is_multiple_of(2), ..plain };
                 prove(cut(algorithm, segment, buffer), host_of, &ring, &call);
             }
         }
@@ -102,6 +105,57 @@ fn prove_all(ranks: u32, every: usize) {
 #[test]
 fn every_root_of_many_placements() {
     (1..=6).chain([9]).for_each(|ranks| prove_all(ranks, 2));
+}
+
+/// Nodes that are parts of the tree, visited in any order: sums have its order, whatever goes on between nodes
+/// but rings and chains.
+#[test]
+fn sums_have_one_order_where_nodes_are_parts_of_the_tree() {
+    let blocks = |widths: &[usize]| -> Vec<u64> {
+        (0..).zip(widths).flat_map(|(node, width)| vec![node; *width]).collect()
+    };
+    let is_kept = |text: &str, collective: Collective, widths: &[usize]| {
+        let algorithm = Registry::BUILT_IN.read(collective, text).unwrap();
+        let host_of = blocks(widths);
+        let ranks = host_of.len() as u32;
+        let ring: Vec<Rank> = [0].into_iter().chain((1..ranks).rev()).map(Rank).collect();
+        let keeps = algorithm.keeps_on(&Nodes::new(&host_of, &ring, Rank(0)));
+        for (root, is_in_place) in (0..ranks).flat_map(|root| [(root, false), (root, true)]) {
+            for (bytes, element, segment, buffer) in &CUTS[2..] {
+                let element = NonZeroU64::new(*element).unwrap();
+                let plain = Call::new(collective, ranks, Rank(root), Bytes(*bytes));
+                let call = Call { element, order: keeps, is_in_place, ..plain };
+                prove(cut(algorithm, *segment, *buffer), &host_of, &ring, &call);
+            }
+        }
+        keeps == CombinationOrder::Tree
+    };
+    for within in ["shared", "messages"] {
+        for (collective, betweens) in [
+            (Collective::Reduce, &["binomial", "pairwise"][..]),
+            (Collective::Allreduce, &["recursive-doubling", "halving-doubling", "binomial", "pairwise"]),
+        ] {
+            for text in betweens.iter().map(|between| format!("two-level:between={between},within={within}"))
+            {
+                assert!(
+                    is_kept(&text, collective, &[4, 4]) && is_kept(&text, collective, &[2, 2, 4]),
+                    "{text}"
+                );
+                assert!(
+                    is_kept(&text, collective, &[2, 2, 2]) && is_kept(&text, collective, &[3, 2]),
+                    "{text}"
+                );
+                assert!(
+                    !is_kept(&text, collective, &[4, 2, 2]) && !is_kept(&text, collective, &[3, 3]),
+                    "{text}"
+                );
+            }
+            for between in ["chain", "binary"] {
+                let text = format!("two-level:between={between},within={within}");
+                assert!(!is_kept(&text, collective, &[4, 4]), "{text}");
+            }
+        }
+    }
 }
 
 #[test]

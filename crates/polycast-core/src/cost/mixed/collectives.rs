@@ -220,7 +220,7 @@ mod tests {
     fn the_best_of_each() {
         let parameters = parameters();
         for (collective, count) in
-            [(Collective::Allgather, 3), (Collective::Reduce, 4), (Collective::Allreduce, 6)]
+            [(Collective::Allgather, 3), (Collective::Reduce, 5), (Collective::Allreduce, 7)]
         {
             let mut levels = MixedPredictor::of(collective, &placed(), &parameters, Rank(3)).unwrap();
             let best = levels.best(Bytes(64 << 10));

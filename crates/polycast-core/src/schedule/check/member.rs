@@ -171,7 +171,7 @@ impl<'a, S: Schedule> Member<'a, S> {
         let (mut left, mut right) = (lefts.next(), rights.next());
         while let (Some((left_bytes, a)), Some((right_bytes, b))) = (left, right) {
             let length = left_bytes.min(right_bytes);
-            let both = a.contributors.combine(&b.contributors, call.is_ordered);
+            let both = a.contributors.combine(&b.contributors, &call);
             let contributors = both
                 .filter(|_| a.offset == b.offset)
                 .ok_or_else(|| Violation::WrongOperands { at, left: a.to_string(), right: b.to_string() })?;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::rc::Rc;
 
+use crate::collective::{Call, CombinationOrder, CombinationTree};
+
 /// The combination of what these ranks contribute. Runs of ranks `first..end`, rising, that do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Contributors(Rc<[(u32, u32)]>);
@@ -13,14 +15,19 @@ impl Contributors {
     }
 
     /// Returns `self ∘ right`; `None` if somebody would contribute twice, or, where order matters,
-    /// if `right` does not begin with the rank after the last of `self`.
-    pub fn combine(&self, right: &Contributors, is_ordered: bool) -> Option<Contributors> {
+    /// if `right` does not begin with the rank after the last of `self`, or the two are not what the
+    /// call's tree combines. Where each combination so far was one of the tree, consecutive ranks
+    /// are combined as their subtree says.
+    pub fn combine(&self, right: &Contributors, call: &Call) -> Option<Contributors> {
+        let order = call.order.among(call.ranks);
         if let ([left], [right]) = (&*self.0, &*right.0)
             && left.1 == right.0
         {
-            return Some(Contributors::run((left.0, right.1)));
+            let is_split = || CombinationTree::new(call.ranks).split(&(left.0..right.1)) == Some(right.0);
+            return (order < CombinationOrder::Tree || is_split())
+                .then(|| Contributors::run((left.0, right.1)));
         }
-        if is_ordered {
+        if order > CombinationOrder::Any {
             return None;
         }
         let mut runs = [&*self.0, &*right.0].concat();
