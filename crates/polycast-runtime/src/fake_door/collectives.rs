@@ -69,9 +69,19 @@ fn combine(left: &[u8], right: &mut [u8], is_ordered: bool) {
 
 /// A reduction as a door has it: the first field is what the runtime knows of it.
 #[repr(C)]
-struct DoorReduction<'a> {
+pub(super) struct DoorReduction<'a> {
     reduction: Reduction,
     door: &'a RankDoor,
+}
+
+impl DoorReduction<'_> {
+    pub(super) fn new(door: &RankDoor, is_ordered: bool, is_exact: u32) -> DoorReduction<'_> {
+        let (is_commutative, combine) = ((!is_ordered).into(), combine_through_door as _);
+        DoorReduction {
+            reduction: Reduction { element_bytes: 2, is_commutative, is_exact, is_own: 0, combine },
+            door,
+        }
+    }
 }
 
 unsafe extern "C" fn combine_through_door(
@@ -107,7 +117,7 @@ pub(super) fn contribution(number: usize, rank: u32, length: u64) -> Vec<u8> {
 }
 
 /// Input and output before the call; what holds nothing yet is 0xEE.
-fn before(call: &Call, number: usize, rank: u32) -> [Vec<u8>; 2] {
+pub(super) fn before(call: &Call, number: usize, rank: u32) -> [Vec<u8>; 2] {
     let contract = Contract { call: *call };
     let empty = |buffer| vec![0xEE; contract.size(Rank(rank), buffer) as usize];
     let mut buffers = [Buffer::Input, Buffer::Output].map(empty);
@@ -119,26 +129,26 @@ fn before(call: &Call, number: usize, rank: u32) -> [Vec<u8>; 2] {
     buffers
 }
 
-/// What MPI promises for the output, written down without schedule or contract.
-fn expected(call: &Call, number: usize, rank: u32) -> Option<Vec<u8>> {
+/// What MPI promises for the output, written down without schedule or contract, of what the ranks hand in: so many bytes.
+pub(super) fn expected(call: &Call, rank: u32, handed_in: impl Fn(u32, u64) -> Vec<u8>) -> Option<Vec<u8>> {
     let (ranks, bytes) = (0..call.ranks, call.bytes.0);
     let all = bytes * u64::from(call.ranks);
     let own = (u64::from(rank) * bytes) as usize..(u64::from(rank + 1) * bytes) as usize;
     let is_root = rank == call.root.0;
-    let blocks = || ranks.clone().flat_map(|from| contribution(number, from, bytes)).collect();
+    let blocks = || ranks.clone().flat_map(|from| handed_in(from, bytes)).collect();
     match call.collective {
-        Collective::Broadcast => Some(contribution(number, call.root.0, bytes)),
+        Collective::Broadcast => Some(handed_in(call.root.0, bytes)),
         Collective::Scatter if is_root && call.is_in_place => None,
-        Collective::Scatter => Some(contribution(number, call.root.0, all)[own].to_vec()),
+        Collective::Scatter => Some(handed_in(call.root.0, all)[own].to_vec()),
         Collective::Gather => is_root.then(blocks),
         Collective::Allgather => Some(blocks()),
         Collective::Alltoall => {
-            Some(ranks.flat_map(|from| contribution(number, from, all)[own.clone()].to_vec()).collect())
+            Some(ranks.flat_map(|from| handed_in(from, all)[own.clone()].to_vec()).collect())
         }
         Collective::Barrier => None,
         Collective::Reduce if !is_root => None,
         Collective::Reduce | Collective::Allreduce => {
-            let falling = ranks.rev().map(|rank| contribution(number, rank, bytes));
+            let falling = ranks.rev().map(|rank| handed_in(rank, bytes));
             falling.reduce(|mut right, left| {
                 combine(&left, &mut right, call.order > CombinationOrder::Any);
                 right
@@ -171,14 +181,8 @@ impl Member {
         }
         let rank = self.rank;
         let call = |at: usize| calls[at].of(rank);
-        let combine = combine_through_door as unsafe extern "C" fn(_, _, _, _) -> _;
-        let reduction = |called: &Called| {
-            let is_commutative = (called.order == CombinationOrder::Any).into();
-            DoorReduction {
-                reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, is_own: 0, combine },
-                door: &self.door,
-            }
-        };
+        let reduction =
+            |called: &Called| DoorReduction::new(&self.door, called.order != CombinationOrder::Any, 0);
         let reductions: Vec<DoorReduction> = calls.iter().map(reduction).collect();
         let mut buffers: Vec<[Vec<u8>; 2]> =
             (0..calls.len()).map(|at| before(&call(at), number + at, rank)).collect();
@@ -213,7 +217,7 @@ impl Member {
             let code = codes[at].unwrap_or(ERROR_INTERNAL);
             let expected = match super::room::is_of_a_root(&calls[at]) {
                 true => super::room::expected(&calls[at], number + at, rank),
-                false => expected(&call(at), number + at, rank),
+                false => expected(&call(at), rank, |from, length| contribution(number + at, from, length)),
             };
             Ended { is_served: true, code, has_data: expected.is_none_or(|e| buffers[at][1] == e) }
         };

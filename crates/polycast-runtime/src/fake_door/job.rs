@@ -13,6 +13,7 @@ use super::network::Weather;
 use super::process::{self, Told};
 use super::stage::{Delays, Turns};
 use super::world::{Doing, World};
+use super::wrong::WrongCall;
 use crate::fault::Point;
 
 /// Who lets no other rank go on for so long, on the machine's clock, never will: it does something else than wait.
@@ -34,6 +35,8 @@ pub enum Step {
     Ahead(Vec<Broadcast>),
     /// The same with any collectives, on the first communicator.
     Collectives(Vec<Called>),
+    /// On the first communicator, as its rules say.
+    Wrong(WrongCall),
     Free {
         communicator: usize,
     },

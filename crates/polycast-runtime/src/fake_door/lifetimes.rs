@@ -128,7 +128,7 @@ fn what_finds_no_number_is_left_on_all_ranks() {
     }
 }
 
-/// Ranks called with different sizes: some messages may have met nobody. The number is not used again.
+/// A rank that has less room than what comes: some messages may have met nobody. The number is not used again.
 #[test]
 fn a_number_under_which_something_went_wrong_is_given_to_nobody() {
     with_seeds(30, |seed| {
@@ -146,7 +146,7 @@ fn a_number_under_which_something_went_wrong_is_given_to_nobody() {
         let outcome = job.run();
         for told in &outcome.ranks {
             let is_served: Vec<bool> = told.calls.iter().map(|ended| ended.is_served).collect();
-            assert_eq!(is_served, [true, true, wrong == 50_000], "{told:?} of {job:?}");
+            assert_eq!(is_served, [true, true, wrong >= 50_000], "{told:?} of {job:?}");
             assert!(told.calls[2].is_right(), "{told:?} of {job:?}");
         }
     });

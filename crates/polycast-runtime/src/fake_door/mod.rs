@@ -54,6 +54,7 @@ mod trials;
 mod tune;
 mod waits_long;
 mod world;
+mod wrong;
 
 use std::ffi::c_int;
 

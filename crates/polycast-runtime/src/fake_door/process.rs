@@ -155,6 +155,12 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                     break;
                 }
             }
+            Step::Wrong(call) => {
+                let [Some(member), ..] = &mut members[..] else { continue };
+                let (choice, ended) = member.wrong_call(call, number);
+                told.choices.push(choice);
+                told.calls.push(ended);
+            }
             Step::Ahead(calls) => {
                 let random = &mut Random::new(job.seed.wrapping_mul(1_000_033) ^ u64::from(process));
                 told.calls.extend(ahead::start(&mut members, calls, number, random));
@@ -286,7 +292,7 @@ impl Member {
     }
 
     /// The same of a communicator that is known: it tells.
-    fn passes(&self, wanted: &CollectiveCall) -> bool {
+    pub fn passes(&self, wanted: &CollectiveCall) -> bool {
         // SAFETY: the pointer comes from polycast_attach, and nobody else uses it.
         let state = unsafe { &mut *self.runtime };
         let Ok(bytes) = u32::try_from(wanted.bytes) else { return false };
@@ -295,6 +301,7 @@ impl Member {
             return true;
         }
         let is_steady = steady.calls > 0
+            && wanted.reduction.is_null()
             && steady.collective == wanted.collective
             && (steady.first..=steady.last).contains(&bytes);
         steady.calls -= u32::from(is_steady);

@@ -6,7 +6,6 @@ use super::job::Job;
 use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
-use super::sizes::ERROR_SIZE;
 
 /// What is found to be wrong.
 fn wrong(job: &Job) -> String {
@@ -27,7 +26,7 @@ fn a_lost_message_is_noticed() {
             }
             // What came in place of a lane's first message was not what it is.
             Ok(outcome) => {
-                let failed = outcome.ranks.iter().filter(|told| told.calls[0].code == ERROR_SIZE);
+                let failed = outcome.ranks.iter().filter(|told| !told.calls[0].is_right());
                 assert!(failed.count() > 0, "{outcome:?}");
             }
         }

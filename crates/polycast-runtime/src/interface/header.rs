@@ -188,6 +188,8 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_BECAUSE_EMPTY", left("no data"));
     c.constant("POLYCAST_BECAUSE_OPERATION", left("does not combine"));
     c.constant("POLYCAST_BECAUSE_UNEVEN", left("differ too much"));
+    // No number; `fake_door::traced` compares the names.
+    c.constants.insert("POLYCAST_COLLECTIVE_NAMES");
     c
 }
 
