@@ -37,7 +37,7 @@ use crate::trace::CallTrace;
 use crate::{machine, trials};
 use plan::Pool;
 pub use plan::{Operation, Plan};
-use progress::{Over, Told};
+use progress::{Listeners, Over};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
 
@@ -174,10 +174,8 @@ impl Communicator {
     }
 
     /// Decides who serves a call, alike on all ranks. Collective if the ranks must learn something
-    /// first, which no call does that is only started.
-    ///
-    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says that it serves the
-    /// call, which gives the error.
+    /// first, which no call does that is only started. A rank that cannot find out what the others chose must not go to the
+    /// stock MPI by itself: it says that it serves the call, which gives the error.
     #[inline]
     pub fn plan(&mut self, request: &Request, root: Rank) -> Answer<Chosen> {
         self.count_passed();
@@ -353,7 +351,7 @@ impl Communicator {
             return Err(Failure::Internal);
         };
         // SAFETY: handed on from the caller.
-        let over = unsafe { serving.run(chosen, capabilities, of, buffers, &mut Told { log, chooser }) };
+        let over = unsafe { serving.run(chosen, capabilities, of, buffers, &mut Listeners { log, chooser }) };
         self.end(over)
     }
 
@@ -362,7 +360,7 @@ impl Communicator {
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         let Communicator { serving, log, chooser, .. } = self;
         let Some(serving) = serving else { return Some(Err(Failure::Internal)) };
-        let over = serving.test(key, &mut Told { log, chooser })?;
+        let over = serving.test(key, &mut Listeners { log, chooser })?;
         Some(self.end(over))
     }
 
@@ -370,7 +368,7 @@ impl Communicator {
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
         let Communicator { serving, log, chooser, .. } = self;
         let Some(serving) = serving else { return Err(Failure::Internal) };
-        let over = serving.wait(key, &mut Told { log, chooser });
+        let over = serving.wait(key, &mut Listeners { log, chooser });
         self.end(over)
     }
 

@@ -6,7 +6,7 @@ use polycast_core::policy::trials::{SUMS, TOLD};
 use polycast_core::units::Rank;
 
 use super::Communicator;
-use super::progress::Told;
+use super::progress::Listeners;
 use super::serving::Serving;
 use crate::abi::MpiError;
 use crate::call::Failure;
@@ -28,7 +28,7 @@ impl Communicator {
         let Communicator { serving: Some(serving), log, chooser, door, .. } = self else {
             return Err(Failure::Internal);
         };
-        serving.finish_all(&mut Told { log, chooser });
+        serving.finish_all(&mut Listeners { log, chooser });
         Ok(match exchange {
             RankExchange::Open(_) => return Err(Failure::Internal),
             RankExchange::Multicast => serving.try_multicast()?,

@@ -39,7 +39,7 @@ const TURNS_AFTER_SLEEP: u32 = 64;
 const TURNS_AFTER_SLEEP_FOR_MESSAGES: u32 = 8;
 
 /// What is told of calls while they go on, and what decided about them.
-pub(super) struct Told<'a> {
+pub(super) struct Listeners<'a> {
     pub log: &'a mut Log,
     pub chooser: &'a Chooser,
 }
@@ -65,17 +65,17 @@ impl Serving {
         capabilities: Capabilities,
         of: collective::Call,
         buffers: Buffers,
-        told: &mut Told<'_>,
+        listeners: &mut Listeners<'_>,
     ) -> Over {
         let is_alone = self.broken.is_none() && !self.operations.are_running();
         match chosen.choice {
             Choice::Algorithm(algorithm) if is_alone && algorithm.is_through_cells() => {
-                self.run_through_cells(algorithm, of, &buffers, told)
+                self.run_through_cells(algorithm, of, &buffers, listeners)
             }
             _ => {
                 // SAFETY: handed on from the caller.
-                match unsafe { self.start(chosen, capabilities, told.log.number(), of, buffers) } {
-                    Ok(key) => self.wait(key, told),
+                match unsafe { self.start(chosen, capabilities, listeners.log.number(), of, buffers) } {
+                    Ok(key) => self.wait(key, listeners),
                     Err(failure) => Over { outcome: Err(failure), is_ahead: true },
                 }
             }
@@ -89,9 +89,9 @@ impl Serving {
         algorithm: Algorithm,
         of: collective::Call,
         buffers: &Buffers,
-        told: &mut Told<'_>,
+        listeners: &mut Listeners<'_>,
     ) -> Over {
-        let begun = told.log.is_wanted().then(machine::now);
+        let begun = listeners.log.is_wanted().then(machine::now);
         self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
         let run = AssertUnwindSafe(|| {
@@ -101,7 +101,7 @@ impl Serving {
             }
             .ok_or(Failure::Internal)?;
             call.begin_operation(operation, &mut self.shared)?;
-            let outcome = self.wait_for_cells(&mut call, buffers, told);
+            let outcome = self.wait_for_cells(&mut call, buffers, listeners);
             self.cell_calls[of.collective as usize] = Some(call);
             outcome
         });
@@ -115,8 +115,8 @@ impl Serving {
             }
         }
         if let Some(begun) = begun {
-            let traced = told.log.number();
-            told.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
+            let traced = listeners.log.number();
+            listeners.log.served(&asked, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
         }
         Over { outcome, is_ahead: false }
     }
@@ -131,7 +131,7 @@ impl Serving {
         &mut self,
         call: &mut CellCall,
         buffers: &Buffers,
-        told: &mut Told<'_>,
+        listeners: &mut Listeners<'_>,
     ) -> Result<(), Failure> {
         let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
         let mut patience = Patience::default();
@@ -147,7 +147,7 @@ impl Serving {
                 }
             }
             if self.shared.activity != Activity::Nothing {
-                told.log.goes_on();
+                listeners.log.goes_on();
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
@@ -157,7 +157,7 @@ impl Serving {
                 self.let_mpi_work()?;
             } else {
                 rests += 1;
-                told.log.rests();
+                listeners.log.rests();
                 match &mut self.shared.memory {
                     Some(memory) => {
                         let cells = memory.cells();
@@ -169,7 +169,7 @@ impl Serving {
                 let has_slept = self.idle.has_slept();
                 if patience.is_over(has_slept) {
                     let (of, algorithm) = call.call();
-                    self.waits_long(told.chooser, &of, Choice::Algorithm(algorithm));
+                    self.waits_long(listeners.chooser, &of, Choice::Algorithm(algorithm));
                 }
                 turns_due = if has_slept { TURNS_AFTER_SLEEP } else { 0 };
                 // Others may need what MPI does for them here.
@@ -217,28 +217,28 @@ impl Serving {
 
     /// Lets all operations go on, without waiting; `Some` if `key`'s operation has ended. Whatever
     /// has gone wrong, MPI then touches the buffer no more, and the key names nothing any more.
-    pub fn test(&mut self, key: OperationKey, told: &mut Told<'_>) -> Option<Over> {
+    pub fn test(&mut self, key: OperationKey, listeners: &mut Listeners<'_>) -> Option<Over> {
         self.turn(true);
-        self.ended(key, told)
+        self.ended(key, listeners)
     }
 
     /// Lets operations go on until `key`'s operation has ended, and waits meanwhile.
-    pub fn wait(&mut self, key: OperationKey, told: &mut Told<'_>) -> Over {
-        self.wait_for(told, |serving, told| serving.ended(key, told))
+    pub fn wait(&mut self, key: OperationKey, listeners: &mut Listeners<'_>) -> Over {
+        self.wait_for(listeners, |serving, listeners| serving.ended(key, listeners))
     }
 
     /// Waits for all operations, before ranks agree on something by the program's communicator: a
     /// rank in such a call lets no operation go on.
-    pub fn finish_all(&mut self, told: &mut Told<'_>) {
+    pub fn finish_all(&mut self, listeners: &mut Listeners<'_>) {
         if self.operations.are_running() {
-            self.wait_for(told, |serving, _| (!serving.operations.are_running()).then_some(()));
+            self.wait_for(listeners, |serving, _| (!serving.operations.are_running()).then_some(()));
         }
     }
 
     fn wait_for<R>(
         &mut self,
-        told: &mut Told<'_>,
-        over: impl Fn(&mut Serving, &mut Told<'_>) -> Option<R>,
+        listeners: &mut Listeners<'_>,
+        over: impl Fn(&mut Serving, &mut Listeners<'_>) -> Option<R>,
     ) -> R {
         let (mut polls_due, mut turns_due) = (0u32, 0u32);
         // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
@@ -259,7 +259,7 @@ impl Serving {
                 _ => datagrams_since = None,
             }
             if activity != Activity::Nothing {
-                told.log.goes_on();
+                listeners.log.goes_on();
             }
             match activity {
                 Activity::Messages => {
@@ -269,7 +269,7 @@ impl Serving {
                 Activity::Datagrams => self.idle.progress_elsewhere(),
                 Activity::Nothing => {}
             }
-            if let Some(outcome) = over(self, told) {
+            if let Some(outcome) = over(self, listeners) {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
@@ -279,14 +279,14 @@ impl Serving {
                     machine::give_way();
                     continue;
                 }
-                told.log.rests();
+                listeners.log.rests();
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
                 let has_slept = self.idle.has_slept();
                 if patience.is_over(has_slept)
                     && let Some((of, way)) = self.operations.first_running()
                 {
-                    self.waits_long(told.chooser, &of, way);
+                    self.waits_long(listeners.chooser, &of, way);
                 }
                 turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP_FOR_MESSAGES } else { 0 };
             }
@@ -334,13 +334,13 @@ impl Serving {
         Activity::Messages
     }
 
-    fn ended(&mut self, key: OperationKey, told: &mut Told<'_>) -> Option<Over> {
+    fn ended(&mut self, key: OperationKey, listeners: &mut Listeners<'_>) -> Option<Over> {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
         self.say_sizes(&ended.of, ended.outcome);
         let heard = self.shared.driver.as_mut().filter(|_| ended.choice.is_by_multicast());
-        told.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
-        told.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
+        listeners.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
+        listeners.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
         Some(Over { outcome: ended.outcome, is_ahead: ended.is_ahead })
     }
 }
