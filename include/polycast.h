@@ -60,7 +60,7 @@ extern "C" {
     8u /* has no plans: it is an allgather of blocks that are as long as the longest */
 /* The names of collectives, at their numbers. */
 #define POLYCAST_COLLECTIVE_NAMES                                                                            \
-    {"bcast", "scatter", "gather", "allgather", "alltoall", "barrier", "reduce", "allreduce"}
+    { "bcast", "scatter", "gather", "allgather", "alltoall", "barrier", "reduce", "allreduce" }
 
 /* What polycast_plan answers. */
 #define POLYCAST_LEFT 0   /* for the stock MPI */

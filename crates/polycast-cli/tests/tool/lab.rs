@@ -14,7 +14,9 @@ fn a_damaged_file_does_not_hide_other_labs_and_drafts_go_with_down_all() {
         r#"{{"name":"box","keeper_pid":2147483647,"keeper_start_ticks":1,"ready":true,"lifetime":"until_down",
             "directory":"/nowhere","plan":{plan}}}"#
     );
-    for (name, text) in [("box.json", &dead[..]), ("worn.json", "{"), (".lab0.2147483647", "{")] {
+    for (name, text) in
+        [("box.json", &dead[..]), ("worn.json", "{"), (".lab0.json.polycast-2147483647.new", "{")]
+    {
         fs::write(folder.join(name), text).unwrap();
     }
     let lab = |words: &[&str]| {
