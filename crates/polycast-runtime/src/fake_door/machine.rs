@@ -114,7 +114,9 @@ impl Machine for RankMachine {
     fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         self.refuse(Refused::Create)?;
         self.world.segments.fetch_add(1, Ordering::Relaxed);
-        outside(|| Segment::create(shape, name))
+        let (segment, file, offer) = outside(|| Segment::create(shape, name))?;
+        self.world.stage.watch(&file)?;
+        Ok((segment, file, offer))
     }
 
     fn open_segment(&self, offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {

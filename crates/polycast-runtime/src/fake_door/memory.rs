@@ -69,6 +69,16 @@ fn cells_have_the_roots_bytes() {
     });
 }
 
+/// Ranks that come late again and again take long for many rounds, without a message: they are not stuck.
+#[test]
+fn long_work_in_memory_alone_is_no_standstill() {
+    let mut job = Job::new(4, 0, "cells:segment=100", &[(0, 60_000), (3, 60_000), (1, 60_000)]);
+    job.conditions.delays = Delays { one_in: 3, most: Duration::from_millis(30) };
+    let outcome = job.run();
+    assert!(outcome.took > Duration::from_secs(6), "so this can fail: {:?}", outcome.took);
+    assert!(outcome.ranks.iter().all(|told| told.calls == [Ended::SERVED_WELL; 3]));
+}
+
 /// One rank does not want it, so none has it, and the MPI serves.
 #[test]
 fn memory_can_be_switched_off() {

@@ -12,6 +12,7 @@
 //!             network    datagrams
 //!                 flood      those of strangers
 //!             stage      whose turn it is, and what time it is: one rank runs at a time
+//!                 segments   the memory that ranks share, by which it is seen whether they go on
 //!     random     what may happen at any time happens by a seed; tests/README.md has the commands
 //! ```
 //! After an MPI error on some rank the job is *aborted*, as by the default error handler, but so that one can look: whoever waits
@@ -46,6 +47,7 @@ mod room;
 mod sabotage;
 mod scale;
 mod secrets;
+mod segments;
 mod sizes;
 mod stage;
 mod table;

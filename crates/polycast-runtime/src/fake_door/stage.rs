@@ -4,17 +4,21 @@
 //! 1. One rank runs at a time; the others wait until they are called. So what a job does depends on its seed only.
 //! 2. Time goes on by what a rank does (a little for each call) and, when all ranks wait, to the first moment that one of them waits
 //!    for. Those that do not wait have a processor each: what one of them does takes its part of them. The machine's clock is not looked at.
-//! 3. When all ranks wait for each other, or nothing has moved for a long time, the job is *stuck*: all ranks are called and told.
+//! 3. When all ranks wait for each other, or nothing has moved for a long time, the job is *stuck*: all ranks are called and told. What moves is
+//!    messages, datagrams and what is in the memory that ranks share.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Display;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::random::Random;
+use super::segments::Segments;
 
 const NOBODY: u32 = u32::MAX;
 const FRACTION_BITS: u32 = 20;
@@ -57,6 +61,7 @@ struct State {
     /// Of a nanosecond, in 2^-[`FRACTION_BITS`].
     fraction: u64,
     moved: u64,
+    segments: Segments,
     random: Random,
     ranks: Vec<Standing>,
     /// Those that are so, in any order, and where each stands among them.
@@ -85,6 +90,7 @@ impl Stage {
             now: 0,
             fraction: 0,
             moved: 0,
+            segments: Segments::default(),
             random: Random::new(seed),
             ranks: vec![Standing::NotYetThere; ranks as usize],
             ready: Vec::new(),
@@ -256,6 +262,11 @@ impl Stage {
         state.moved = state.moved.max(state.now);
     }
 
+    /// Ranks will share this memory, too.
+    pub fn watch(&self, segment: &OwnedFd) -> io::Result<()> {
+        self.lock().segments.add(segment)
+    }
+
     /// See the module.
     pub fn is_stuck(&self) -> bool {
         self.lock().is_stuck
@@ -306,7 +317,10 @@ impl State {
     /// Who comes next; `None` if all have gone.
     fn next(&mut self) -> Option<u32> {
         if self.now.saturating_sub(self.moved) > NOTHING_MOVES_NANOS {
-            self.is_stuck = true;
+            match self.segments.have_changed() {
+                true => self.moved = self.now,
+                false => self.is_stuck = true,
+            }
         }
         loop {
             if self.is_stuck {
