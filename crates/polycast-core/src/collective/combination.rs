@@ -301,7 +301,7 @@ mod tests {
             let parts: Vec<Range<u32>> = (0..nodes).map(|node| node * width..(node + 1) * width).collect();
             for part in &parts {
                 let members: Vec<Rank> = part.clone().map(Rank).collect();
-                assert_eq!(tree.subtrees_of(&members), [part.clone()]);
+                assert_eq!(tree.subtrees_of(&members), std::slice::from_ref(part));
             }
             assert!(tree.is_of_parts(&parts));
             assert_eq!(tree.combinations_of(&parts), of_nodes.combinations());

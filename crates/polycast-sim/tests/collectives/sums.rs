@@ -88,7 +88,7 @@ fn prove_all(ranks: u32, width: u32, lengths: &[u64]) {
                 let plain =
                     Call::new(collective, ranks, Rank((root + number as u32) % ranks), Bytes(8 * elements));
                 let element = NonZeroU64::new(8).expect("not 0");
-                let is_in_place = (root + ranks) % 2 == 0;
+                let is_in_place = (root + ranks).is_multiple_of(2);
                 let segment = [0, 24, 1000, 8192][(number + root as usize) % 4];
                 let call = Call { element, order: CombinationOrder::Tree, is_in_place, ..plain };
                 prove(
