@@ -97,10 +97,11 @@ fn text(line: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Command {
+    /// The command that runs a script of the shell.
+    pub fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command

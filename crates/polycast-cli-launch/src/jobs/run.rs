@@ -125,12 +125,7 @@ pub fn end(job: &mut LineProcess) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
+    use crate::line_process::tests::shell;
 
     #[test]
     fn lines_come_in_order_and_the_status_at_the_end() {

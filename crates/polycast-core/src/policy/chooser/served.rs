@@ -47,22 +47,17 @@ impl Served {
         let Numbered { ranks, shares_nodes, has_multicast, trials, .. } = numbered;
         let mut compared = Compared::new(ranks, learning.tries, learning.tunes);
         compared.begin(trials);
-        let tried = Tried::new(has_multicast, shares_nodes);
-        Served {
-            tried,
-            compared,
-            alike: CallsAlike::NONE,
-            wanted: Capabilities::NONE,
-            step: DecisionStep::Judging,
-            judged: Default::default(),
-        }
+        Served::with(Tried::new(has_multicast, shares_nodes), compared)
     }
 
     /// A communicator that has tried all, and has `capabilities`.
     pub fn supposing(capabilities: Capabilities) -> Served {
         let mut tried = Tried::new(capabilities.has(Capabilities::MULTICAST), false);
         tried.capabilities = capabilities;
-        let compared = Compared::new(1, false, false);
+        Served::with(tried, Compared::new(1, false, false))
+    }
+
+    fn with(tried: Tried, compared: Compared) -> Served {
         Served {
             tried,
             compared,
