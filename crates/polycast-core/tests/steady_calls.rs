@@ -125,9 +125,11 @@ fn calls_like_the_last_one_take_no_memory() {
         let mut chooser = Chooser::new(policy.clone(), learning, longest, [0; 8], chance.u8(..4) == 0);
         for _ in 0..20 {
             let request = request(chance);
-            for call in 0..chance.u32(1..100) {
+            for call in 0..chance.u32(1..300) {
                 let (mut next, mut taken) = counted(|| chooser.next(&request));
-                let is_steady = call > 0 && !matches!(next, WhoServes::First(_));
+                // Nobody reads why: it was answered without a look at rules and trials.
+                let is_steady =
+                    matches!(next, WhoServes::Leave { why: None, .. } | WhoServes::Serve { why: None, .. });
                 while let WhoServes::First(exchange) = next {
                     chooser.heard(answer(exchange, &policy, shape, chance));
                     (next, taken) = counted(|| chooser.next(&request));
@@ -145,7 +147,7 @@ fn calls_like_the_last_one_take_no_memory() {
             }
         }
     }
-    assert!(steady > all / 2, "{steady} of {all}");
+    assert!(steady > all / 3, "{steady} of {all}");
 }
 
 #[test]
