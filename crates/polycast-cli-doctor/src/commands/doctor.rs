@@ -15,6 +15,7 @@ use crate::doctor::examination::{Request, examine};
 use crate::doctor::host_list::parse_hosts;
 use crate::fleet::Fleet;
 use crate::numbers::whole;
+use crate::reach::Agent;
 use crate::terminal::Paint;
 
 const EXAMPLES: &str = "\
@@ -121,12 +122,9 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent = args.launch_agent.as_deref().map(shell_words::split).transpose();
-            let agent = agent.map_err(|error| format!("--launch-agent: {error}"))?;
-            if agent.as_ref().is_some_and(Vec::is_empty) {
-                return Err("--launch-agent: expected a command".into());
-            }
-            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())?
+            let agent =
+                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
+            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,
         (None, None) => Fleet::here(),

@@ -155,8 +155,10 @@ impl Way for MulticastBroadcast {
         self.local().into_iter().for_each(Way::rest);
     }
 
-    fn leave_to_mpi(&mut self) {
-        self.local().into_iter().for_each(Way::leave_to_mpi);
+    fn leave(&mut self, call: &Call, shared: &mut Shared) {
+        if let Some(exchange) = self.local() {
+            exchange.leave(call, shared);
+        }
     }
 
     fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
@@ -172,7 +174,10 @@ impl Way for MulticastBroadcast {
         }
     }
 
-    fn is_between_nodes(&self) -> bool {
+    fn is_between_nodes(&self, shared: &Shared) -> bool {
+        if !shared.driver.as_ref().is_some_and(|driver| driver.is_active()) {
+            return false;
+        }
         match self.stage {
             Stage::BetweenNodes => true,
             Stage::Together => self.part.is_some() && (self.is_exchange_over || !self.has_come),
