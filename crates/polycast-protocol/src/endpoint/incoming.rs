@@ -80,9 +80,9 @@ impl Endpoint {
             active.repair.heard_answer();
         }
         match active.hears(header, payload, &mut self.left_behind) {
-            Told::Fits => {}
+            Told::Fits if active.has_room(data) => {}
             Told::SaysNothing => return Ok(()),
-            Told::Contradicts => return Err(mismatch),
+            Told::Fits | Told::Contradicts => return Err(mismatch),
         }
         match header.kind {
             Kind::Data => match active.receiver.take(header.fragment, payload, data) {
@@ -166,7 +166,7 @@ impl Endpoint {
             Body::Failed => active.receiver.is_complete(),
             // Its sender does not know how many more there are.
             Body::Fragments(..) if header.message_bytes == 0 => true,
-            _ => active.learns_size(header.message_bytes, &mut self.left_behind),
+            _ => active.learns_size(header.message_bytes, &mut self.left_behind) && active.has_room(data),
         };
         if !is_well {
             return Err(mismatch);

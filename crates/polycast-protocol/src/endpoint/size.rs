@@ -9,6 +9,7 @@
 
 use super::active::Active;
 use super::left_behind::LeftBehind;
+use crate::data::Data;
 use crate::fragmentation::Fragmentation;
 use crate::parity;
 use crate::spec::{Form, Multicast};
@@ -80,6 +81,12 @@ impl Active {
             left_behind.expect_in_all(cut.fragments());
         }
         true
+    }
+
+    /// True if there is room for what comes, for all of it once the size is known: it does not move
+    /// then any more.
+    pub fn has_room(&self, data: &mut Data<'_>) -> bool {
+        self.known_bytes().is_none_or(|bytes| data.has_room(bytes as usize))
     }
 
     /// Learns that there are more fragments than this one and those before it; false if that cannot

@@ -82,6 +82,9 @@ pub struct Driver {
     unsent_from: usize,
     datagram_bytes: usize,
     buffer: Vec<u8>,
+    /// The number of the last broadcast that was gone on with, and the bytes of its root's message if
+    /// this node knows them.
+    told: (u64, Option<u64>),
     /// Record of the last broadcast's datagrams, until somebody asks.
     heard: Option<Heard>,
     /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
@@ -122,6 +125,7 @@ impl Driver {
             unsent_from: 0,
             datagram_bytes: 0,
             buffer: Vec::new(),
+            told: (0, None),
             heard: None,
             send_errors: 0,
         }
@@ -206,6 +210,7 @@ impl Driver {
             }
             received => received?,
         };
+        self.told = (part.number, self.endpoint.message_bytes());
         let has_sent = self.send(data, messages)?;
         *activity = found.max(if has_sent { Activity::Messages } else { *activity });
         // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
@@ -222,6 +227,11 @@ impl Driver {
         self.served += 1;
         let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
         Ok(outcome.map_or_else(Progress::Failed, |()| Progress::Done))
+    }
+
+    /// Bytes of the root's message, in a broadcast in progress or the last one, if this node knows them.
+    pub fn told(&self, part: Part) -> Option<u64> {
+        self.told.1.filter(|_| self.told.0 == part.number)
     }
 
     /// Bytes of a broadcast in progress that are here, from the beginning on.
