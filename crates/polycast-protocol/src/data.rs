@@ -16,7 +16,13 @@ impl Data<'_> {
         match self {
             Data::Source(bytes) => bytes,
             Data::Sink(bytes) => bytes,
-            Data::Growing(bytes, memory) => if memory.is_empty() { bytes } else { memory },
+            Data::Growing(bytes, memory) => {
+                if memory.is_empty() {
+                    bytes
+                } else {
+                    memory
+                }
+            }
         }
     }
 

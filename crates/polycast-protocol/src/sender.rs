@@ -122,7 +122,13 @@ impl Sender {
                     &own_parity[..]
                 }
                 Kind::Data => self.cut.range(fragment).map_or(&[][..], |range| &message[range]),
-                _ => if self.cut.payload_bytes() as usize >= LENGTH_BYTES { &bytes[..] } else { &[] },
+                _ => {
+                    if self.cut.payload_bytes() as usize >= LENGTH_BYTES {
+                        &bytes[..]
+                    } else {
+                        &[]
+                    }
+                }
             };
             seal(&header, payload, key, batch);
             count += 1;
@@ -210,9 +216,8 @@ mod tests {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
         let mut sender = Sender::new(Fragmentation::new(36, 8).unwrap(), Form::Pull.into());
-        let count = |sender: &mut Sender| {
-            sender.batch(9, &like, &[0; 36], &key, &mut Vec::new(), &mut Vec::new())
-        };
+        let count =
+            |sender: &mut Sender| sender.batch(9, &like, &[0; 36], &key, &mut Vec::new(), &mut Vec::new());
         // The last one is shorter, so the end comes by itself.
         for (bytes, sent) in [(0, 0), (7, 0), (8, 1), (23, 1), (23, 0), (35, 2), (36, 1), (36, 1)] {
             sender.limit(bytes);

@@ -1,6 +1,7 @@
 //! What comes in, and what it changes.
 
 use super::active::Gate;
+use super::size::Told;
 use super::{Delivery, Endpoint, Mismatch};
 use crate::data::Data;
 use crate::fragmentation::Run;
@@ -9,7 +10,6 @@ use crate::parity::Class;
 use crate::receiver::Seen;
 use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
-use super::size::Told;
 use polycast_units::Nanos;
 
 /// The largest part of a message that is multicast again for the successor, one in this many. A

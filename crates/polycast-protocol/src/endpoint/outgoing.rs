@@ -52,7 +52,11 @@ impl Endpoint {
             // Who is through with a broadcast knows what it tells.
             let (operation, cut, is_root) = (self.operation, active.cut, active.position == 0);
             let pushed = Pushed { operation, cut, is_root, tells_to_leave: self.deaf.is_told };
-            self.kept.keep(pushed, &data.bytes()[..cut.message_bytes() as usize], self.loss_probe.sees_losses());
+            self.kept.keep(
+                pushed,
+                &data.bytes()[..cut.message_bytes() as usize],
+                self.loss_probe.sees_losses(),
+            );
         }
     }
 
