@@ -16,6 +16,7 @@ use crate::doctor::host_list::parse_hosts;
 use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::terminal::Paint;
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +27,7 @@ Examples:
   polycast doctor --lab hosts=4,rate=1gbit   an emulated cluster, for comparison
 
 Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is
-wrong or its lab cannot be had.";
+wrong.";
 
 /// Arguments of `polycast doctor`.
 #[derive(clap::Args)]
@@ -81,13 +82,7 @@ enum FamilyName {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let fleet = match fleet(&args) {
-        Ok(fleet) => fleet,
-        Err(error) => {
-            eprintln!("polycast: {error}");
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let fleet = fleet(&args)?;
     let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let request = Request {
         family: match args.family {
@@ -122,9 +117,9 @@ fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
             let agent = args.launch_agent.as_deref().map(shell_words::split).transpose();
-            let agent = agent.map_err(|error| format!("--launch-agent: {error}"))?;
+            let agent = agent.map_err(|error| wrong(format_args!("--launch-agent: {error}")))?;
             if agent.as_ref().is_some_and(Vec::is_empty) {
-                return Err("--launch-agent: expected a command".into());
+                return Err(wrong("--launch-agent: expected a command"));
             }
             Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())?
         }
