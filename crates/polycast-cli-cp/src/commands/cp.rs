@@ -23,7 +23,7 @@ use crate::copy::request::{Request, Target};
 use crate::fleet::{Fleet, host_name, is_here};
 use crate::hosts;
 use crate::numbers::whole;
-use crate::settings::{TOPOLOGY, read_topology};
+use crate::settings::{TOPOLOGY, read_topology, variable};
 
 const AGENT_VERB: &str = "cp-agent";
 
@@ -271,12 +271,8 @@ fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
 /// first through the switches from the source's on, so that no link carries a block twice in one
 /// direction.
 fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
-    let variable = || {
-        std::env::var_os(TOPOLOGY)
-            .filter(|file| !file.is_empty() && !file.to_str().is_some_and(is_off))
-            .map(PathBuf::from)
-    };
-    let (topology, source) = match (fleet, args.topology.clone().or_else(variable)) {
+    let named = || variable(TOPOLOGY).filter(|file| !is_off(file)).map(PathBuf::from);
+    let (topology, source) = match (fleet, args.topology.clone().or_else(named)) {
         (Fleet::Emulated(lab), None) => (lab.plan().topology(), fleet.hosts().first().cloned()),
         (Fleet::Emulated(_), Some(file)) => (read_topology(&file)?, fleet.hosts().first().cloned()),
         (_, Some(file)) => (read_topology(&file)?, Some(host_name())),

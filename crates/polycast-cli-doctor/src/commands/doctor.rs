@@ -16,6 +16,7 @@ use crate::doctor::host_list::parse_hosts;
 use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::terminal::Paint;
+use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +89,6 @@ pub fn run(args: Args) -> Outcome {
             return Ok(ExitCode::from(2));
         }
     };
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
