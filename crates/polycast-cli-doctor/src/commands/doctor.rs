@@ -18,6 +18,7 @@ use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
 use crate::usage::wrong;
+use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,7 +85,6 @@ enum FamilyName {
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let fleet = fleet(&args)?;
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
