@@ -250,7 +250,13 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node:
 }
 
 /// `count` calls in flight at a time, twice: what the first leave behind serves the second. Half of those that are spread have ranks on several hosts.
-fn job(random: &mut Random, seed: u64, ranks: u64, count: u64, is_spread: bool) -> (Job, Vec<Called>) {
+pub(super) fn job(
+    random: &mut Random,
+    seed: u64,
+    ranks: u64,
+    count: u64,
+    is_spread: bool,
+) -> (Job, Vec<Called>) {
     // More than travels with an announcement.
     let hosts: Vec<u32> = match is_spread && random.one_in(2) {
         false => vec![0; ranks as usize],
