@@ -24,7 +24,8 @@ use crate::fleet::Fleet;
 use crate::hosts;
 use crate::numbers::whole;
 use crate::reach::{Agent, host_name, is_here};
-use crate::settings::{TOPOLOGY, read_topology};
+use crate::settings::{TOPOLOGY, read_topology, variable};
+use crate::usage::wrong;
 
 const AGENT_VERB: &str = "cp-agent";
 
@@ -40,9 +41,8 @@ Examples:
 DEST in common (a file system that they share) it is written once, for all.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
-is wrong or its lab cannot be had. An interrupted copy goes on where it was if
-the command is repeated; with -r, where some nodes are through, for the others
-alone.";
+is wrong. An interrupted copy goes on where it was if the command is repeated;
+with -r, where some nodes are through, for the others alone.";
 
 /// Arguments of `polycast cp`.
 #[derive(clap::Args)]
@@ -128,18 +128,13 @@ struct Prepared {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    match prepare(&args) {
-        Ok(prepared) => copy(&args, prepared),
-        Err(error) => {
-            eprintln!("polycast: {error}");
-            Ok(ExitCode::from(2))
-        }
-    }
+    let prepared = prepare(&args)?;
+    copy(&args, prepared)
 }
 
 fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
     let (fleet, names) = fleet(args)?;
-    let (destination, sources) = args.paths.split_last().ok_or("expected SOURCE and DEST")?;
+    let (destination, sources) = args.paths.split_last().ok_or_else(|| wrong("expected SOURCE and DEST"))?;
     // Hosts of a lab have other current directories.
     let here = std::env::current_dir()?;
     let sources: Vec<OsString> = sources.iter().map(|source| here.join(source).into_os_string()).collect();
@@ -157,7 +152,7 @@ fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
     };
     let (first, names) = match fleet.is_emulated() {
         true => {
-            let (first, others) = names.split_first().ok_or("expected a lab with hosts")?;
+            let (first, others) = names.split_first().ok_or_else(|| wrong("expected a lab with hosts"))?;
             (first.clone(), others.to_vec())
         }
         false => (host_name(), names),
@@ -222,7 +217,7 @@ fn from_here(here: &Path, destination: OsString) -> OsString {
 }
 
 /// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.
-fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
+fn with_name(destination: &OsStr, host: &str) -> Result<OsString, Box<dyn Error>> {
     let short = without_domain(host);
     let mut named = Vec::new();
     let mut bytes = destination.as_bytes().iter();
@@ -232,10 +227,10 @@ fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
                 Some(b'h') => named.extend_from_slice(short.as_bytes()),
                 Some(b'%') => named.push(b'%'),
                 _ => {
-                    return Err(format!(
+                    return Err(wrong(format_args!(
                         "{}: expected %h or %% after a percent sign",
                         destination.to_string_lossy()
-                    ));
+                    )));
                 }
             },
             (byte, false) => named.push(*byte),
@@ -258,12 +253,8 @@ fn brought_along(bytes: usize) -> String {
 /// first through the switches from the source's on, so that no link carries a block twice in one
 /// direction.
 fn order(args: &Args, fleet: &Fleet, source: String, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
-    let variable = || {
-        std::env::var_os(TOPOLOGY)
-            .filter(|file| !file.is_empty() && !file.to_str().is_some_and(is_off))
-            .map(PathBuf::from)
-    };
-    let topology = match (fleet.reach().lab(), args.topology.clone().or_else(variable)) {
+    let named = || variable(TOPOLOGY).filter(|file| !is_off(file)).map(PathBuf::from);
+    let topology = match (fleet.reach().lab(), args.topology.clone().or_else(named)) {
         (_, Some(file)) => read_topology(&file)?,
         (Some(lab), None) => lab.plan().topology(),
         (None, None) => return Ok((1..=names.len() as u32).collect()),
@@ -281,18 +272,19 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
         return if names.len() > 1 {
             Ok((fleet, names))
         } else {
-            Err("--lab: expected two hosts or more".into())
+            Err(wrong("--lab: expected two hosts or more"))
         };
     }
-    let mut agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose()?;
+    let agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose();
+    let mut agent = agent.map_err(wrong)?;
     let mut names: Vec<String> = Vec::new();
     let listed = match hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())? {
         Some(listed) => listed.into_iter().map(|host| host.name).collect(),
         None => {
             let list = std::env::var("SLURM_JOB_NODELIST")
-                .map_err(|_| "expected nodes: --hosts a,b, --hostfile FILE, or a Slurm job")?;
+                .map_err(|_| wrong("expected nodes: --hosts a,b, --hostfile FILE, or a Slurm job"))?;
             agent.get_or_insert_with(Agent::srun);
-            expand_hostlist(&list, MAX_HOSTS)?
+            expand_hostlist(&list, MAX_HOSTS).map_err(wrong)?
         }
     };
     for name in listed {
@@ -339,8 +331,8 @@ mod tests {
     fn a_host_has_its_name_in_the_destination() {
         let named =
             |text: &str| with_name(OsStr::new(text), "n1.site.org").map(|name| name.into_string().unwrap());
-        assert_eq!(named("/scratch/%h/100%%").as_deref(), Ok("/scratch/n1/100%"));
-        assert_eq!(named("/tmp/a").as_deref(), Ok("/tmp/a"));
+        assert_eq!(named("/scratch/%h/100%%").unwrap(), "/scratch/n1/100%");
+        assert_eq!(named("/tmp/a").unwrap(), "/tmp/a");
         let of_address = with_name(OsStr::new("/tmp/%h"), "10.0.0.2").unwrap();
         assert_eq!(of_address, "/tmp/10.0.0.2", "no domain of 10");
         assert!(named("/tmp/%x").is_err() && named("/tmp/%").is_err());

@@ -17,6 +17,8 @@ use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
+use crate::usage::wrong;
+use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +29,7 @@ Examples:
   polycast doctor --lab hosts=4,rate=1gbit   an emulated cluster, for comparison
 
 Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is
-wrong or its lab cannot be had.";
+wrong.";
 
 /// Arguments of `polycast doctor`.
 #[derive(clap::Args)]
@@ -82,14 +84,7 @@ enum FamilyName {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let fleet = match fleet(&args) {
-        Ok(fleet) => fleet,
-        Err(error) => {
-            eprintln!("polycast: {error}");
-            return Ok(ExitCode::from(2));
-        }
-    };
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let fleet = fleet(&args)?;
     let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
@@ -122,8 +117,8 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent =
-                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
+            let agent = args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text));
+            let agent = agent.transpose().map_err(wrong)?;
             Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,

@@ -160,6 +160,7 @@ pub(super) fn expected(call: &Call, rank: u32, handed_in: impl Fn(u32, u64) -> V
 impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
+        self.attach();
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
         let communicator = unsafe { &mut *self.runtime };
         let request = Request {

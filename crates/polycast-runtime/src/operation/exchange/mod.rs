@@ -265,6 +265,21 @@ impl Exchange {
         (self.ends.buffers.output, self.ends.total)
     }
 
+    /// Goes on with what the root of a broadcast, on another node, has sent to this rank: it stands at
+    /// `place`, and may be of another size. Nothing was sent yet.
+    pub fn go_on_with(&mut self, place: *mut u8, bytes: u64, shared: &mut Shared) -> Result<(), Failure> {
+        let Exchange { among, call, conversation, ends, .. } = self;
+        ends.buffers.output = place;
+        let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
+        if bytes == ends.total {
+            return Ok(());
+        }
+        // All of it has its place.
+        ends.total = bytes;
+        let (mut plan, rest) = plan(among, *call, shared);
+        conversation.go_on_as(bytes, &mut plan, &mut Transport { of: *call, ends, rest })
+    }
+
     /// Limits what this rank publishes to the first `available` bytes: for a call that has begun,
     /// until the next limit.
     pub fn limit(&mut self, available: u64) {
