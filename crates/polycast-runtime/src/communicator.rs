@@ -11,6 +11,7 @@ mod exchanges;
 mod open;
 mod patience;
 mod plan;
+mod process;
 mod progress;
 mod retired;
 mod serving;
@@ -31,12 +32,13 @@ use crate::attach::{View, World};
 use crate::call::{Answer, Buffers, Failure, OperationKey};
 use crate::door::Door;
 use crate::fault::{self, Point};
+use crate::machine;
 use crate::report::{self, Log, nanos};
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
-use crate::{machine, trials};
 use plan::Pool;
 pub use plan::{Operation, Plan};
+pub(crate) use process::Process;
 use progress::{Listeners, Over};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
@@ -87,7 +89,7 @@ impl Communicator {
         let earlier_calls = std::mem::take(unsafe { &mut *counts }).map(u64::from);
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
-            retired::visit();
+            Process::here().retired.visit();
             if world_ranks[rank.index()] == 0 {
                 settings::warn_of_problems();
             }
@@ -414,11 +416,10 @@ impl Communicator {
         self.chooser.add_up();
         match self.serving.take() {
             Some(serving) => {
-                let shape = serving.layout.shape;
-                let policy = self.chooser.policy().clone();
-                let trials = self.chooser.trials_mut();
+                let (shape, policy) = (serving.layout.shape, self.chooser.policy().clone());
+                let (trials, process) = (self.chooser.trials_mut(), serving.process.clone());
                 serving.detach(is_over, || {
-                    trials.into_iter().for_each(|trials| trials::ledgers::learn(shape, &policy, trials));
+                    trials.into_iter().for_each(|trials| process.ledgers.learn(shape, &policy, trials));
                 });
             }
             None => {

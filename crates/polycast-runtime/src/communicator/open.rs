@@ -8,6 +8,7 @@ use polycast_core::policy::trials::TOLD;
 use polycast_core::units::Rank;
 
 use super::Communicator;
+use super::process::Process;
 use super::serving::Serving;
 use crate::abi::MpiError;
 use crate::asked::{self, COMPARED_WORDS};
@@ -16,7 +17,7 @@ use crate::fault::{self, Point};
 use crate::machine;
 use crate::mismatch;
 use crate::multicast::Reuse;
-use crate::trials::{self, ledgers};
+use crate::trials;
 
 impl Communicator {
     /// Makes what serves, or settles that the MPI does. Collective, mostly in one exchange. The ranks
@@ -26,13 +27,14 @@ impl Communicator {
         let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else {
             return Ok(Answer::Opened(Opened::Refused));
         };
+        let process = Process::here();
         let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);
         let (Opening { asks, hears, .. }, network) = (*opening, self.network);
         let found = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Open);
             let world_ranks = door.world_ranks(ranks).ok()?;
             let layout = view.layout(&world, rank, &world_ranks, network);
-            let known = if asks { asked::known(&layout) } else { network };
+            let known = if asks { process.networks.known(&layout) } else { network };
             let policy = view.policy(&world, rank, &world_ranks, known);
             // Where ranks find different things here, because they know different things, no group is taken.
             let is_by_multicast = opening.is_by_multicast(&policy);
@@ -47,7 +49,11 @@ impl Communicator {
             }
             if hears {
                 let shape = CommunicatorShape { network: known, ..layout.shape };
-                beside.extend(if rank == Rank(0) { trials::told(shape, &policy) } else { [u64::MAX; TOLD] });
+                beside.extend(if rank == Rank(0) {
+                    trials::told(&process.ledgers, shape, &policy)
+                } else {
+                    [u64::MAX; TOLD]
+                });
             }
             Some((layout, reuse, beside))
         }));
@@ -82,17 +88,17 @@ impl Communicator {
         };
         let mut is_clean = true;
         if asks && common.is_none() {
-            let found = asked::find_out(&door, &world, &layout, number)?;
+            let found = asked::find_out(&process.networks, &door, &world, &layout, number)?;
             (is_clean, common) = (found.is_clean, Some(found.network));
             beside.clear();
         }
         if asks {
             layout = view.layout(&world, rank, &layout.world_ranks, common);
         }
-        let mut made = Serving::new(door, rank, &layout, &view.settings, (number, world.tags));
-        made.is_spoiled = !is_clean;
         let trials = beside.last_chunk().filter(|_| hears);
-        let trials = trials.map(|told| ledgers::resumed(layout.shape, &layout.policy, told));
+        let trials = trials.map(|told| process.ledgers.resumed(layout.shape, &layout.policy, told));
+        let mut made = Serving::new(process, door, rank, &layout, &view.settings, (number, world.tags));
+        made.is_spoiled = !is_clean;
         let seat = reuse.take(more, &layout.nodes);
         let has_multicast = seat.is_some();
         if let Some(seat) = seat {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::attach::give_back_number;
 use crate::call::Failure;
+use crate::communicator::process::Process;
 use crate::communicator::serving::Serving;
 use crate::machine;
 use crate::multicast::{Driver, left_group};
-use crate::of_process::{Shared, of_process};
+use crate::of_process::change;
 use crate::report;
 
 /// Time for which freeing a communicator waits for the last messages between its nodes. A
@@ -51,7 +52,7 @@ impl Serving {
         if is_settled {
             self.close();
         } else {
-            add(self);
+            self.process.clone().retired.add(self);
         }
     }
 
@@ -98,22 +99,24 @@ struct Retired(Box<Serving>);
 // SAFETY: it is only touched under the lock, and its pointers lead to the door, which any thread may use that may use MPI.
 unsafe impl Send for Retired {}
 
-of_process! {
-    static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
-}
+/// Communicators that the program has freed, and that are not settled yet.
+#[derive(Default)]
+pub struct RetiredCommunicators(Mutex<Vec<Retired>>);
 
-/// Keeps a communicator until it is settled.
-pub fn add(communicator: Box<Serving>) {
-    RETIRED.change(|retired| retired.push(Retired(communicator)));
-}
+impl RetiredCommunicators {
+    /// Keeps a communicator until it is settled.
+    fn add(&self, communicator: Box<Serving>) {
+        change(&self.0, |retired| retired.push(Retired(communicator)));
+    }
 
-/// Closes the communicators that are settled by now. The lock is not held meanwhile: this calls
-/// MPI.
-pub fn visit() {
-    for Retired(mut communicator) in RETIRED.change(std::mem::take) {
-        match communicator.is_settled() {
-            true => communicator.close(),
-            false => add(communicator),
+    /// Closes the communicators that are settled by now. The lock is not held meanwhile: this calls
+    /// MPI.
+    pub fn visit(&self) {
+        for Retired(mut communicator) in change(&self.0, std::mem::take) {
+            match communicator.is_settled() {
+                true => communicator.close(),
+                false => self.add(communicator),
+            }
         }
     }
 }
@@ -124,14 +127,16 @@ pub fn visit() {
 /// ranks to end.
 pub fn leave_all_to_mpi() {
     let end = machine::now() + LAST_PATIENCE;
-    let mut all = RETIRED.change(std::mem::take);
+    let process = Process::here();
+    let retired = &process.retired;
+    let mut all = change(&retired.0, std::mem::take);
     while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && machine::now() < end {
         machine::give_way();
     }
     for Retired(mut communicator) in all {
         match communicator.is_settled() {
             true => communicator.leave_to_mpi(),
-            false => add(communicator),
+            false => retired.add(communicator),
         }
     }
 }

@@ -10,6 +10,7 @@ use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
 use polycast_shm::Processors;
 
+use super::process::Process;
 use crate::abi::{GIVES_WAY, MpiError};
 use crate::attach::{Layout, World};
 use crate::call::{Activity, Failure};
@@ -26,6 +27,7 @@ use crate::tags::{TagSpace, Tags};
 
 /// What serves a communicator: its state in one process.
 pub(super) struct Serving {
+    pub process: Arc<Process>,
     pub door: Door,
     /// Number that marks this communicator's messages on the private communicator of all ranks.
     pub number: u32,
@@ -58,6 +60,7 @@ pub(super) struct Serving {
 impl Serving {
     /// What serves a communicator with a number on which its ranks have agreed.
     pub fn new(
+        process: Arc<Process>,
         door: Door,
         rank: Rank,
         layout: &Arc<Layout>,
@@ -73,6 +76,7 @@ impl Serving {
         let planner = planner.on_nodes(nodes.clone());
         let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
         Serving {
+            process,
             door,
             number,
             is_spoiled: false,

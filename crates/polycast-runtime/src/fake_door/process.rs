@@ -23,7 +23,7 @@ use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
 use crate::abi::{CollectiveCall, PassedCounts, Passing};
 use crate::attach::leave_only_numbers;
-use crate::communicator::{Communicator, Operation};
+use crate::communicator::{Communicator, Operation, Process};
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
@@ -195,7 +195,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     told.outstanding_receives = receives.sum();
     finalize(&mut members, job.seed, world, process);
     assert!(environments::is_programs(), "polycast leaves the program's floating-point environment as it is");
-    told.networks = crate::asked::all_known();
+    told.networks = Process::here().networks.all();
     told.said = world.said(process);
     told.attached = members.iter().filter(|member| member.is_attached).count();
     told.closed = members.iter().filter(|member| member.door.is_closed.load(Ordering::Relaxed)).count();
