@@ -15,8 +15,8 @@ use crate::doctor::examination::{Request, examine};
 use crate::doctor::host_list::parse_hosts;
 use crate::fleet::Fleet;
 use crate::numbers::whole;
+use crate::reach::Agent;
 use crate::terminal::Paint;
-use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,12 +116,9 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent = args.launch_agent.as_deref().map(shell_words::split).transpose();
-            let agent = agent.map_err(|error| wrong(format_args!("--launch-agent: {error}")))?;
-            if agent.as_ref().is_some_and(Vec::is_empty) {
-                return Err(wrong("--launch-agent: expected a command"));
-            }
-            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())?
+            let agent =
+                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
+            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,
         (None, None) => Fleet::here(),
