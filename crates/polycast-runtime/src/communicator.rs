@@ -9,6 +9,7 @@
 
 mod exchanges;
 mod open;
+mod open_on_node;
 mod patience;
 mod plan;
 mod progress;
@@ -54,6 +55,8 @@ pub struct Communicator {
     pub steady: SteadyCalls,
     /// Calls that the door was given so.
     given: u32,
+    /// True if all ranks are on one host, whose processes have an arena.
+    is_in_arena: bool,
     door: Door,
     rank: Rank,
     ranks: u32,
@@ -117,7 +120,13 @@ impl Communicator {
         let learning = Learning { tries: *trials, tunes: tune.is_some() };
         let chooser = Chooser::new(policy, learning, longest, earlier_calls, log.is_wanted());
         let of = (rank, world_ranks.len() as u32);
-        Ok(Some(Communicator::with(door, of, Some(view), chooser, log)))
+        let host = world.hosts[world_ranks[0] as usize];
+        let are_together = world_ranks.iter().all(|rank| world.hosts[*rank as usize] == host);
+        let is_in_arena = are_together
+            && world.tags.slot_numbers() > 0
+            && world.arenas.have(world_ranks[..1].iter().copied());
+        let made = Communicator::with(door, of, Some(view), chooser, log);
+        Ok(Some(Communicator { is_in_arena, ..made }))
     }
 
     fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Communicator {
@@ -150,6 +159,7 @@ impl Communicator {
             passing: [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()],
             steady: SteadyCalls::NONE,
             given: 0,
+            is_in_arena: false,
             door,
             rank,
             ranks,

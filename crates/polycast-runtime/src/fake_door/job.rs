@@ -102,8 +102,10 @@ pub struct Outcome {
     pub unreceived: usize,
     /// On all communicators, the program's own among them.
     pub collectives: usize,
-    /// Memory of nodes that was made.
+    /// Arenas of hosts that were made.
     pub segments: usize,
+    /// Slots of them that were taken for communicators.
+    pub slots: usize,
     /// In the time of the ranks.
     pub took: Duration,
 }
@@ -143,6 +145,7 @@ impl Job {
                 loses_message: None,
                 refused: Vec::new(),
                 reads_until: None,
+                arena_bytes: None,
             },
             environments: Vec::new(),
             panic: None,
@@ -234,6 +237,7 @@ impl Job {
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),
             segments: world.segments.load(Ordering::Relaxed),
+            slots: world.slots.load(Ordering::Relaxed),
             took: Duration::from_nanos(world.stage.nanos()),
         })
     }

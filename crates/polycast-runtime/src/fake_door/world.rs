@@ -75,6 +75,7 @@ pub struct World {
     pub network: Arc<Network>,
     /// Segments that were made.
     pub segments: AtomicUsize,
+    pub slots: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -105,7 +106,8 @@ impl World {
         };
         let stage = Arc::new(Stage::new(size, seed, conditions.delays, conditions.turns));
         let network = Arc::new(Network::new(stage.clone(), conditions.weather.clone(), seed));
-        World { conditions, stage, network, segments: AtomicUsize::new(0), state: Mutex::new(state) }
+        let [segments, slots] = [0; 2].map(AtomicUsize::new);
+        World { conditions, stage, network, segments, slots, state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
