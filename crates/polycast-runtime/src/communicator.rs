@@ -120,26 +120,15 @@ impl Communicator {
         let learning = Learning { tries: *trials, tunes: tune.is_some() };
         let chooser = Chooser::new(policy, learning, longest, earlier_calls, log.is_wanted());
         let of = (rank, world_ranks.len() as u32);
-        let host = world.hosts[world_ranks[0] as usize];
-        let are_together = world_ranks.iter().all(|rank| world.hosts[*rank as usize] == host);
-        let is_in_arena = are_together
-            && world.tags.slot_numbers() > 0
-            && world.arenas.have(world_ranks[..1].iter().copied());
         let made = Communicator::with(door, of, Some(view), chooser, log);
-        Ok(Some(Communicator { is_in_arena, ..made }))
+        Ok(Some(Communicator { is_in_arena: world.are_in_arena(world_ranks), ..made }))
     }
 
     fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Communicator {
         let settings = Arc::new(Settings::default());
-        let [ranks_per_processor, switches] = [1; 2];
-        let shape = CommunicatorShape {
-            ranks,
-            nodes: 1,
-            ranks_per_node: ranks,
-            ranks_per_processor,
-            switches,
-            network: None,
-        };
+        let (ranks_per_node, [nodes, ranks_per_processor, switches], network) = (ranks, [1; 3], None);
+        let shape =
+            CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, network };
         let policy = Arc::new(Policy::new(settings.rules(None), shape));
         let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
         let log = Log::new(&settings, None);

@@ -75,6 +75,15 @@ impl World {
         WORLD.with(|world| world.get().cloned().unwrap_or(Ok(None)))
     }
 
+    /// True if these ranks of MPI_COMM_WORLD are on one host, whose processes have an arena with numbers
+    /// for communicators.
+    pub fn are_in_arena(&self, ranks: &[u32]) -> bool {
+        let host = |rank: &u32| self.hosts[*rank as usize];
+        ranks.windows(2).all(|pair| host(&pair[0]) == host(&pair[1]))
+            && self.tags.slot_numbers() > 0
+            && self.arenas.have(ranks.iter().take(1).copied())
+    }
+
     /// Ranks that look like several hosts and run on one kernel: one of each such host, out of
     /// these ranks of MPI_COMM_WORLD.
     pub fn on_one_kernel(&self, ranks: &[u32]) -> Vec<u32> {

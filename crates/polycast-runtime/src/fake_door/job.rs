@@ -236,8 +236,8 @@ impl Job {
             most_messages: world.most_messages(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),
-            segments: world.segments.load(Ordering::Relaxed),
-            slots: world.slots.load(Ordering::Relaxed),
+            segments: world.arenas[0].load(Ordering::Relaxed),
+            slots: world.arenas[1].load(Ordering::Relaxed),
             took: Duration::from_nanos(world.stage.nanos()),
         })
     }

@@ -113,7 +113,7 @@ impl Machine for RankMachine {
 
     fn create_arena(&self, most: usize, name: u64) -> Result<(Arena, Offer), SegmentError> {
         self.refuse(Refused::Create)?;
-        self.world.segments.fetch_add(1, Ordering::Relaxed);
+        self.world.arenas[0].fetch_add(1, Ordering::Relaxed);
         let most = self.world.conditions.arena_bytes.map_or(most, |bytes| bytes.min(most));
         let (arena, offer) = outside(|| Arena::create(most, name))?;
         self.world.stage.watch(arena.segment().file())?;
@@ -127,7 +127,7 @@ impl Machine for RankMachine {
 
     fn take_slot(&self, arena: &Arena, ranks: u32, numbers: usize) -> Option<Slot> {
         self.refuse(Refused::Take).ok()?;
-        self.world.slots.fetch_add(1, Ordering::Relaxed);
+        self.world.arenas[1].fetch_add(1, Ordering::Relaxed);
         outside(|| arena.take(ranks, numbers))
     }
 

@@ -62,14 +62,14 @@ impl ArenaOffer {
     /// Opens the arena of this rank's host. `told`: the digits of all ranks of MPI_COMM_WORLD.
     pub fn open(self, told: &[String], hosts: &[u64], rank: usize, identities: &[u64]) -> Opened {
         let ArenaOffer { mark, made } = self;
-        let told: Vec<Told> = told.iter().map(|digits| Told::from_digits(digits)).collect();
+        let told: Vec<ToldOffer> = told.iter().map(|digits| ToldOffer::from_digits(digits)).collect();
         let near: Vec<usize> = (0..hosts.len()).filter(|other| hosts[*other] == hosts[rank]).collect();
         let processes = told.iter().map(|told| told.process).collect();
         let mut opened = Opened { arena: None, reads_others: false, processes, _mark: mark };
         if near.iter().any(|other| told[*other].mark_at == 0) {
             return opened;
         }
-        let Told { process, descriptor, name, .. } = told[near[0]];
+        let ToldOffer { process, descriptor, name, .. } = told[near[0]];
         let offered = (name != 0).then_some(Offer { process, descriptor, name });
         let open = |offer| machine::open_arena(offer).ok();
         opened.arena = made.map(|(arena, _)| arena).or_else(|| offered.and_then(open)).map(Arc::new);
@@ -86,20 +86,20 @@ impl ArenaOffer {
 const NO_OFFER: Offer = Offer { process: 0, descriptor: 0, name: 0 };
 
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct ToldOffer {
     process: u32,
     descriptor: u32,
     name: u64,
     mark_at: u64,
 }
 
-impl Told {
-    fn from_digits(digits: &str) -> Told {
+impl ToldOffer {
+    fn from_digits(digits: &str) -> ToldOffer {
         let number = |from: usize, to: usize| {
             digits.get(from..to).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
         };
         let (process, descriptor) = (number(0, 8) as u32, number(8, 16) as u32);
-        Told { process, descriptor, name: number(16, 32), mark_at: number(32, OFFER_DIGITS) }
+        ToldOffer { process, descriptor, name: number(16, 32), mark_at: number(32, OFFER_DIGITS) }
     }
 }
 
@@ -177,10 +177,11 @@ mod tests {
 
     #[test]
     fn offers_survive_the_wire_and_hosts_are_judged_whole() {
-        let told = Told::from_digits(&format!("{:08x}{:08x}{:016x}{:016x}", 70_000, 9, u64::MAX, 1u64 << 47));
+        let told =
+            ToldOffer::from_digits(&format!("{:08x}{:08x}{:016x}{:016x}", 70_000, 9, u64::MAX, 1u64 << 47));
         assert_eq!((told.process, told.descriptor, told.name, told.mark_at), (70_000, 9, u64::MAX, 1 << 47));
         assert_eq!(ArenaOffer::default().digits().len(), OFFER_DIGITS);
-        assert_eq!(Told::from_digits(&ArenaOffer::default().digits()).mark_at, 0);
+        assert_eq!(ToldOffer::from_digits(&ArenaOffer::default().digits()).mark_at, 0);
         assert!(do_share_hosts(&[1, 2, 1]) && !do_share_hosts(&[1, 2, 3]));
         let opened = Opened { arena: None, reads_others: true, processes: Box::new([]), _mark: None };
         let votes = [[7], [3], [7], [5], [3]];

@@ -26,14 +26,14 @@ use crate::{machine, say};
 const BUFFER_BYTES: usize = 8 << 10;
 
 /// The memory of a communicator, in the arena that it is in.
-struct Place {
+struct PlaceInArena {
     raw: Raw,
     arena: Arc<Arena>,
 }
 
 /// Memory that holds streams and cells.
 #[derive(Clone)]
-pub struct Mapped(Arc<Place>);
+pub struct Mapped(Arc<PlaceInArena>);
 
 impl Deref for Mapped {
     type Target = Raw;

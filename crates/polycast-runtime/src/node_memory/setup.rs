@@ -14,7 +14,7 @@ use polycast_core::units::Rank;
 use polycast_shm::{Cells, Handed, MAX_SLOTS, Slot, Streams};
 
 use super::arenas::Arenas;
-use super::{BUFFER_BYTES, Mapped, NodeMemory, Place, pool};
+use super::{BUFFER_BYTES, Mapped, NodeMemory, PlaceInArena, pool};
 use crate::abi::MpiError;
 use crate::door::Door;
 use crate::fault::{self, Point};
@@ -71,7 +71,7 @@ impl Offered {
         if self.last_operation == 0 {
             raw.meet();
         }
-        let memory = Mapped(Arc::new(Place { raw, arena }));
+        let memory = Mapped(Arc::new(PlaceInArena { raw, arena }));
         Some(Box::new(NodeMemory {
             streams: Streams::after(memory.clone(), me, BUFFER_BYTES),
             cells: Cells::after(memory.clone(), me, ranks, self.last_operation as u32),
