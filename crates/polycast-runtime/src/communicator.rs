@@ -9,6 +9,7 @@
 
 mod exchanges;
 mod open;
+mod open_on_node;
 mod patience;
 mod plan;
 mod process;
@@ -52,6 +53,8 @@ pub struct Communicator {
     pub passing: [Passing; Collective::ALL.len()],
     /// The collective whose calls the door counts meanwhile.
     counted: Option<Collective>,
+    /// True if all ranks are on one host, whose processes have an arena.
+    is_in_arena: bool,
     /// The door's counts, which are 0 but for that collective.
     counts: *mut PassedCounts,
     door: Door,
@@ -109,6 +112,7 @@ impl Communicator {
         let mut made = Communicator {
             passing: [Passing::NOTHING; Collective::ALL.len()],
             counted: None,
+            is_in_arena: World::get().ok().flatten().is_some_and(|world| world.are_in_arena(world_ranks)),
             counts,
             door,
             rank,
@@ -433,15 +437,8 @@ impl Communicator {
 /// What decides where this rank does not know the settings of the others.
 fn without_rules(ranks: u32) -> (Chooser, Log) {
     let settings = Arc::new(Settings::default());
-    let [ranks_per_processor, switches] = [1; 2];
-    let shape = CommunicatorShape {
-        ranks,
-        nodes: 1,
-        ranks_per_node: ranks,
-        ranks_per_processor,
-        switches,
-        network: None,
-    };
+    let (ranks_per_node, [nodes, ranks_per_processor, switches], network) = (ranks, [1; 3], None);
+    let shape = CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, network };
     let policy = Arc::new(Policy::new(settings.rules(None), shape));
     let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
     (chooser, Log::new(&settings, None))

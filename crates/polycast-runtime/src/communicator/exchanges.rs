@@ -23,7 +23,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Answer, Failure> {
         if let RankExchange::Open(opening) = exchange {
-            return Ok(self.open(&opening)?);
+            return self.open(&opening);
         }
         let Communicator { serving: Some(serving), log, chooser, door, .. } = self else {
             return Err(Failure::Internal);

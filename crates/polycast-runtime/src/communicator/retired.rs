@@ -32,6 +32,7 @@ impl Serving {
         learn();
         // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
         if self.is_clean()
+            && !self.has_number_of_slot
             && let Some(memory) = self.shared.memory.take()
         {
             memory.give_back();
@@ -79,11 +80,12 @@ impl Serving {
     /// Closes the communicator: the door may free what it has, and another communicator may have
     /// the number.
     pub fn close(mut self: Box<Serving>) {
-        if self.is_clean() && !self.shared.messages.is_sending() {
-            self.abandon();
-            give_back_number(self.number);
-        } else {
-            self.abandon();
+        let is_over = self.is_clean() && !self.shared.messages.is_sending();
+        self.abandon();
+        match self.shared.memory.take().filter(|_| self.has_number_of_slot) {
+            _ if !is_over => {}
+            Some(memory) => memory.give_back(),
+            None => give_back_number(self.number),
         }
         self.door.close();
     }

@@ -225,7 +225,7 @@ fn begin(of_world: &RankDoor) -> bool {
     // SAFETY: the table accepts this handle.
     let begin = || unsafe { polycast_begin(&TABLE, handle, rank, size, tag_most, has_threads.into()) };
     if let (Some(numbers), Some(tags)) = (world.conditions.numbers, TagSpace::new(TagSpace::bits(tag_most))) {
-        leave_only_numbers(numbers, tags.numbers());
+        leave_only_numbers(numbers, tags.agreed_numbers());
     }
     is_open.is_ok() && has_private && begin() != 0
 }
