@@ -24,7 +24,7 @@ use crate::fleet::Fleet;
 use crate::hosts;
 use crate::numbers::whole;
 use crate::reach::{Agent, host_name, is_here};
-use crate::settings::{TOPOLOGY, read_topology};
+use crate::settings::{TOPOLOGY, read_topology, variable};
 use crate::usage::wrong;
 
 const AGENT_VERB: &str = "cp-agent";
@@ -253,12 +253,8 @@ fn brought_along(bytes: usize) -> String {
 /// first through the switches from the source's on, so that no link carries a block twice in one
 /// direction.
 fn order(args: &Args, fleet: &Fleet, source: String, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
-    let variable = || {
-        std::env::var_os(TOPOLOGY)
-            .filter(|file| !file.is_empty() && !file.to_str().is_some_and(is_off))
-            .map(PathBuf::from)
-    };
-    let topology = match (fleet.reach().lab(), args.topology.clone().or_else(variable)) {
+    let named = || variable(TOPOLOGY).filter(|file| !is_off(file)).map(PathBuf::from);
+    let topology = match (fleet.reach().lab(), args.topology.clone().or_else(named)) {
         (_, Some(file)) => read_topology(&file)?,
         (Some(lab), None) => lab.plan().topology(),
         (None, None) => return Ok((1..=names.len() as u32).collect()),
@@ -279,7 +275,8 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
             Err(wrong("--lab: expected two hosts or more"))
         };
     }
-    let mut agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose()?;
+    let agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose();
+    let mut agent = agent.map_err(wrong)?;
     let mut names: Vec<String> = Vec::new();
     let listed = match hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())? {
         Some(listed) => listed.into_iter().map(|host| host.name).collect(),

@@ -17,6 +17,8 @@ use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
+use crate::usage::wrong;
+use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +85,6 @@ enum FamilyName {
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let fleet = fleet(&args)?;
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
@@ -116,8 +117,8 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent =
-                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
+            let agent = args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text));
+            let agent = agent.transpose().map_err(wrong)?;
             Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,

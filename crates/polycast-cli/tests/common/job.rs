@@ -214,6 +214,8 @@ pub fn timeout(limit: Duration) -> Command {
             command.env_remove(name);
         }
     }
+    // Nor a file of the caller's.
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 
