@@ -1,7 +1,6 @@
 //! What files of the site and of the user set, in jobs and for the tool.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -18,17 +17,12 @@ impl Site {
     fn new(of_site: &str, of_user: &str) -> Site {
         let folder = tempfile::tempdir().unwrap();
         let at = |place: &str| folder.path().join(place);
-        for place in ["prefix/lib/polycast", "prefix/etc", "config"] {
+        for place in ["prefix/lib", "prefix/etc", "config"] {
             fs::create_dir_all(at(place)).unwrap();
         }
         // The library finds its prefix by the path that it is mapped from, which a link would not change.
-        for file in fs::read_dir(library_directory()).unwrap().map(Result::unwrap) {
-            let place = at("prefix/lib/polycast").join(file.file_name());
-            match file.file_type().unwrap().is_file() {
-                true => drop(fs::copy(file.path(), place).unwrap()),
-                false => symlink(file.path(), place).unwrap(),
-            }
-        }
+        let copied = Command::new("cp").arg("-r").arg(library_directory()).arg(at("prefix/lib")).status();
+        assert!(copied.unwrap().success());
         fs::write(at("prefix/etc/polycast.conf"), of_site).unwrap();
         fs::write(at("config/polycast.conf"), of_user).unwrap();
         Site(folder)
