@@ -13,7 +13,8 @@ use polycast_core::policy::{self, Choice, Collective, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, WITNESS,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, TRIALS,
+    WITNESS,
 };
 use polycast_net::InterfaceChoice;
 
@@ -104,6 +105,8 @@ pub struct Settings {
     pub is_multicast_off: bool,
     /// True if shared memory is switched off.
     pub is_shared_memory_off: bool,
+    /// True if nothing is compared with the MPI.
+    pub are_trials_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
@@ -131,6 +134,10 @@ impl Settings {
         if let Some(value) = variable(SHARED_MEMORY).filter(|value| is_off(value)) {
             settings.is_shared_memory_off = true;
             settings.notes.push(format!("{SHARED_MEMORY}={value}: messages serve what shared memory would"));
+        }
+        if let Some(value) = variable(TRIALS).filter(|value| is_off(value)) {
+            settings.are_trials_off = true;
+            settings.notes.push(format!("{TRIALS}={value}: nothing is compared with the MPI"));
         }
         for (collective, name) in Collective::ALL.into_iter().zip(FORCED) {
             let Some(value) = variable(name) else { continue };

@@ -202,8 +202,10 @@ impl Communicator {
         loop {
             match self.chooser.next(request) {
                 WhoServes::First(exchange) => {
+                    let begun = machine::now();
                     let answer = self.learn(exchange, request, root)?;
                     self.hear(answer);
+                    self.chooser.spent(exchange, nanos(machine::now() - begun));
                 }
                 next => {
                     fault::point(Point::Choose);

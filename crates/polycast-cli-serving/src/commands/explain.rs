@@ -1,5 +1,6 @@
 //! `polycast explain`.
 
+mod challengers;
 mod decision;
 mod measured;
 mod mixed;
@@ -20,6 +21,7 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
+use self::challengers::Comparison;
 use self::decision::{Decision, Later, Nearest};
 use self::measured::TuneMeasurement;
 use self::mixed::OnTwoLevels;
@@ -173,6 +175,11 @@ fn there(args: &Args, settings: &Settings) -> Capabilities {
 const TO_FIND_OUT: &str = "nothing faster than the MPI is known for such calls; `polycast tune` on these hosts finds out, \
                            or POLYCAST_TUNE=20s within a job";
 
+/// The same where jobs compare challengers.
+const TO_FIND_OUT_MORE: &str = "no rule knows what is faster than the MPI for such calls: jobs find out, within 2 % of the time of \
+                                such calls, and the next one knows; `polycast tune` on these hosts, or POLYCAST_TUNE=20s within a job, finds \
+                                it before";
+
 /// Everything that is said, as `--json` says it.
 #[derive(Serialize)]
 struct Answer {
@@ -198,6 +205,9 @@ struct Answer {
     /// The rule that came nearest to serving any size, where the MPI serves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
+    /// The ways that jobs compare with the MPI where no rule says what serves: for calls of the size that was given, or of some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<Comparison>,
     /// The changes by the environment and by options, one line each.
     notes: Vec<String>,
 }
@@ -282,8 +292,13 @@ impl Answer {
                 .map(|size| &size.choice)
                 .chain(decision.iter().flat_map(Decision::choices))
                 .all(is_stock);
+        let challenging = Policy::new(rules.with_challengers(!settings.are_trials_off), *shape);
+        let compared = match args.bytes {
+            Some(bytes) => Comparison::of(&challenging, collective, there, bytes).into_iter().collect(),
+            None => Comparison::of_some(&challenging, collective, there),
+        };
         if finds_nothing {
-            notes.push(TO_FIND_OUT.to_owned());
+            notes.push(if compared.is_empty() { TO_FIND_OUT } else { TO_FIND_OUT_MORE }.to_owned());
         }
         let nearest = (finds_nothing && decision.is_none())
             .then(|| policy::nearest_rule(rules, *shape, there, collective))
@@ -309,6 +324,7 @@ impl Answer {
             sizes,
             nearest: nearest.as_ref().map(Nearest::new),
             decision,
+            compared,
             notes,
         }
     }
@@ -334,6 +350,7 @@ impl Answer {
                 let later: String = decision.later.iter().map(Later::in_short).collect();
                 let heading = format!("{collective} of {}, {on}: {choice}{later}", exact_size(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
+                self.compared.iter().try_for_each(|compared| compared.write(&mut out))?;
                 decision.write(&mut out, lists_rules)?;
             }
             None => {
@@ -345,6 +362,7 @@ impl Answer {
                     writeln!(out, "  from {:>8}   {}", Bytes(size.from_bytes), size.choice)?;
                 }
                 self.nearest.iter().try_for_each(|nearest| nearest.write(&mut out))?;
+                Comparison::write_all(&self.compared, &mut out)?;
             }
         }
         if !self.notes.is_empty() {

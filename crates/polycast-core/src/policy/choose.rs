@@ -1,8 +1,11 @@
+mod ways;
+
 use std::ops::RangeInclusive;
 
+use super::challengers::{self, ChallengedSizes, Predicted};
 use super::prediction::Best;
 use super::to_stock::ToStock;
-use super::trials::{MAX_ARMS, Sameness};
+use super::trials::Sameness;
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
 use super::{Rule, Table};
 use crate::units::Bytes;
@@ -17,6 +20,8 @@ pub struct Rules<'a> {
     /// The user's table, if there is one, and the table that polycast comes with.
     tables: (Option<&'a Table>, &'a Table),
     prediction: Option<&'a Prediction>,
+    /// True if what no rule serves is compared with challengers.
+    challenges: bool,
 }
 
 impl<'a> Rules<'a> {
@@ -29,7 +34,17 @@ impl<'a> Rules<'a> {
         shipped: &'a Table,
         prediction: Option<&'a Prediction>,
     ) -> Rules<'a> {
-        Rules { forced, tables: (user, shipped), prediction }
+        Rules { forced, tables: (user, shipped), prediction, challenges: false }
+    }
+
+    /// Returns the rules with challengers for calls that the shipped table leaves to the MPI, if `challenges`.
+    pub fn with_challengers(self, challenges: bool) -> Rules<'a> {
+        Rules { challenges, ..self }
+    }
+
+    /// Whether calls of a collective that the rules leave to the MPI have challengers. What the user says about a collective stands.
+    pub(super) fn challenges(&self, collective: Collective) -> bool {
+        self.challenges && self.forced(collective).is_none() && self.user(collective).is_none()
     }
 
     /// The choice that the user forces for all calls of a collective, if there is one.
@@ -96,8 +111,10 @@ pub enum By {
 /// 4. `to_stock` is what `stages` come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
+    shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
+    predicted: Predicted,
 }
 
 /// The intervals of sizes in an epoch.
@@ -116,6 +133,8 @@ pub struct Interval {
     runner_up: Option<Choice>,
     /// True if the network may change the choice, and has not been measured yet.
     asks: bool,
+    /// True if what goes to the MPI has challengers.
+    is_challenged: bool,
 }
 
 impl Interval {
@@ -129,7 +148,7 @@ impl Interval {
     /// True if the MPI serves calls of these sizes whatever the communicator has, and whatever the
     /// network is like.
     pub(super) fn is_to_stock(&self) -> bool {
-        !self.asks && self.options.iter().all(|option| option.choice == Choice::Stock)
+        !self.asks && !self.is_challenged && self.options.iter().all(|option| option.choice == Choice::Stock)
     }
 
     /// True if the network may change who serves calls of these sizes, and has not been measured
@@ -147,18 +166,28 @@ impl Decision {
 impl Policy {
     /// Builds the policy that `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
-        Policy::of_stages(Collective::ALL.map(|collective| {
+        let stages = Collective::ALL.map(|collective| {
             let (forced, table) = (rules.forced(collective), rules.table(collective));
             let forced = forced.filter(|choice| choice.suits(shape));
             let predicted = rules.prediction(collective).map(Prediction::best).unwrap_or_default();
             let relevant: Vec<Relevant> = relevant(table, collective, shape).collect();
-            let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
-            first_calls.map(|first| Stage::new(forced, &predicted, &relevant, first)).collect()
-        }))
+            let challenged =
+                rules.challenges(collective) && challengers::are_challenged(shape.ranks, shape.nodes);
+            let challenged: &[ChallengedSizes] = if challenged { &challengers::CHALLENGED } else { &[] };
+            let of_challengers = challenged.iter().map(|sizes| Range::from_to(sizes.first_call, u64::MAX));
+            let first_calls = borders(relevant.iter().map(|rule| rule.calls).chain(of_challengers));
+            let stage = |first| Stage::new(forced, &predicted, &relevant, challenged, first);
+            first_calls.into_iter().map(stage).collect()
+        });
+        Policy::of_stages(shape, stages)
     }
 
-    pub(super) fn of_stages(stages: [Box<[Stage]>; Collective::ALL.len()]) -> Policy {
-        Policy { to_stock: std::array::from_fn(|of| ToStock::of(&stages[of])), stages }
+    pub(super) fn of_stages(
+        shape: CommunicatorShape,
+        stages: [Box<[Stage]>; Collective::ALL.len()],
+    ) -> Policy {
+        let to_stock = std::array::from_fn(|of| ToStock::of(&stages[of]));
+        Policy { shape, to_stock, stages, predicted: Predicted::default() }
     }
 
     /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
@@ -202,21 +231,6 @@ impl Policy {
         first.max(*digits.start())..=last.min(*digits.end())
     }
 
-    /// The choices that trials compare in an interval: the best first, stock last, and before it
-    /// the rule's next best or the runner-up of a close prediction.
-    pub fn ways_of(
-        &self,
-        collective: Collective,
-        interval: usize,
-        there: Capabilities,
-        epoch: Epoch,
-    ) -> impl Iterator<Item = Choice> {
-        let Interval { options, runner_up, .. } = &self.stage(collective, epoch).intervals[interval];
-        let served = options.iter().map(|option| option.choice).filter(|choice| *choice != Choice::Stock);
-        let there = served.chain(*runner_up).filter(move |choice| there.has(choice.needs()));
-        there.take(MAX_ARMS - 1).chain([Choice::Stock])
-    }
-
     /// The number of intervals of sizes.
     pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
         self.stage(collective, epoch).intervals.len()
@@ -230,7 +244,9 @@ impl Policy {
 
     /// Whether the network has to be measured for some call.
     pub fn asks(&self) -> bool {
-        self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
+        let is_unknown = self.shape.nodes > 1 && self.shape.network.is_none();
+        let asks = |interval: &Interval| interval.asks || is_unknown && interval.is_challenged;
+        self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(asks))
     }
 
     /// True if the network must be measured before this call: its measurement may change who serves
@@ -326,12 +342,21 @@ pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
 }
 
 impl Stage {
-    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees.
-    fn new(forced: Option<Choice>, predicted: &[Best], relevant: &[Relevant], first_call: u64) -> Stage {
+    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees, `challenged` the sizes that have challengers.
+    fn new(
+        forced: Option<Choice>,
+        predicted: &[Best],
+        relevant: &[Relevant],
+        challenged: &[ChallengedSizes],
+        first_call: u64,
+    ) -> Stage {
+        let challenged: Vec<&ChallengedSizes> =
+            challenged.iter().filter(|sizes| sizes.first_call <= first_call).collect();
         let relevant: Vec<&Relevant> =
             relevant.iter().filter(|rule| rule.calls.contains(first_call)).collect();
         let mut starts = borders(relevant.iter().map(|rule| rule.bytes));
         starts.extend(predicted.iter().map(|best| best.first.0));
+        starts.extend(challenged.iter().map(|sizes| sizes.first_bytes));
         starts.sort_unstable();
         starts.dedup();
         let of = |first: u64| -> (u64, Interval) {
@@ -347,7 +372,8 @@ impl Stage {
             };
             let is_new = |choice: &Choice| options.iter().all(|option| option.choice != *choice);
             let runner_up = runner_up.filter(is_new);
-            (first, Interval { options, runner_up, asks: asks(by_rule()) })
+            let is_challenged = challenged.iter().any(|sizes| sizes.first_bytes <= first);
+            (first, Interval { options, runner_up, asks: asks(by_rule()), is_challenged })
         };
         let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();
         intervals.dedup_by(|later, earlier| later.1 == earlier.1);

@@ -16,6 +16,7 @@
 
 mod call;
 mod capabilities;
+pub mod challengers;
 mod choice;
 mod choose;
 pub mod chooser;

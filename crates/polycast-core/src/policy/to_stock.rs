@@ -1,6 +1,7 @@
 //! The calls that go to the MPI on every communicator of a job, for ever or at first, so that no
 //! communicator's rules need be looked at for them.
 
+use super::challengers::{CHALLENGED, are_challenged};
 use super::choose::{Stage, borders};
 use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
 
@@ -91,16 +92,26 @@ fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> 
     served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
 }
 
-/// The sizes from which on some rule may serve calls, rising, each with the number of calls that
+/// The sizes from which on some rule may serve calls, or they have challengers, rising, each with the number of calls that
 /// come before.
 fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
-    let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
+    let challenged = CHALLENGED.iter().filter(|_| rules.challenges(collective) && may_be_challenged(of));
+    let of_challenged = challenged.clone().map(|sizes| Range::from_to(sizes.first_bytes, u64::MAX));
+    let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)).chain(of_challenged));
     let first_call = |first: u64| {
         let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first));
-        first_served_call(for_it, of).map(|call| (first, call))
+        let challenged = challenged.clone().filter(|sizes| sizes.first_bytes <= first);
+        let compared = challenged.map(|sizes| sizes.first_call);
+        first_served_call(for_it, of).into_iter().chain(compared).min().map(|call| (first, call))
     };
     starts.into_iter().filter_map(first_call).collect()
+}
+
+/// True if calls on some of these communicators have challengers.
+fn may_be_challenged((ranks, most): Communicators) -> bool {
+    let on_one_node = ranks.most.min(most.ranks_per_node);
+    are_challenged(ranks.most.min(most.ranks), most.nodes.min(ranks.most)) || are_challenged(on_one_node, 1)
 }
 
 fn range_of(rule: &Rule, property: Property) -> Range {
@@ -253,9 +264,10 @@ mod tests {
             bytes in prop::collection::vec((0u64..1 << 20, 0u32..20), 1..20),
             (crowd, earlier_calls) in (1u32..4, 0u64..600),
             network in prop::option::of((1u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40)),
+            challenges in any::<bool>(),
         ) {
             let shipped = Table::shipped();
-            let rules = Rules::new(&[], None, &shipped, None);
+            let rules = Rules::new(&[], None, &shipped, None).with_challengers(challenges);
             let most = shape(nodes * per_node, nodes).on_processors(crowd);
             let nodes = 1 + part.0.index(nodes as usize) as u32;
             let per_node = 1 + part.1.index(per_node as usize) as u32;
@@ -272,6 +284,7 @@ mod tests {
                     let call = Call { collective, bytes: Bytes(number >> shift) };
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
+                        && !policy.for_sizes_of(&call, epoch).is_challenged(there)
                         && !policy.asks_before(&call, there, epoch);
                     prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
                     let AtFirst { below, calls } = at_first[collective as usize];

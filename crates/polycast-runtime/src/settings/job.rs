@@ -143,6 +143,7 @@ impl Settings {
         static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
         let own = self.rules.table.as_ref().map(|table| &table.content);
         policy::Rules::new(&self.rules.forced, own, &SHIPPED, prediction)
+            .with_challengers(self.trials && self.tune.is_none())
     }
 
     /// The settings as bytes for the other ranks, which read the texts of the files again.

@@ -16,6 +16,10 @@ use super::words::{Request, TrialOutcome, Why};
 /// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
 const EAGER_DIGITS: u8 = 16;
 
+/// What it takes to set multicast up where it works, and memory of a node.
+const GROUP_NANOS: u64 = 20_000_000;
+const MEMORY_NANOS: u64 = 1_000_000;
+
 /// What a communicator finds out about ways.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
@@ -43,6 +47,8 @@ pub(super) struct Judgement {
     pub why: Why,
     pub sample: Option<Sample>,
     pub settled: Settled,
+    /// True if the rules leave the call to the MPI, and other ways are compared with it.
+    pub is_challenged: bool,
 }
 
 /// How settled a verdict is.
@@ -93,13 +99,13 @@ impl Compared {
             Some(known) => known.times.iter().map(|(way, _)| *way).collect(),
             // It was begun by a communicator that measures, and this one does not.
             None if of.is_tuned() => Vec::new(),
-            None => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
+            None => policy.ways_of(of).collect(),
         };
         Some(TrialOutcome { finding, ways })
     }
 
     /// True if rank 0 is to be heard before a call for which `prior` was decided.
-    pub fn is_to_hear(&self, prior: Decision, may_be_compared: bool) -> bool {
+    pub fn is_to_hear(&self, prior: Prior, may_be_compared: bool) -> bool {
         self.trials.is_none() && (may_be_compared || self.measured.is_some()) && self.concerns(prior)
     }
 
@@ -126,7 +132,7 @@ impl Compared {
     }
 
     /// True if ways to serve such a call are to be measured, if there is time.
-    pub fn is_to_measure(&self, prior: Decision, call: &Call, there: Capabilities) -> bool {
+    pub fn is_to_measure(&self, prior: Prior, call: &Call, there: Capabilities) -> bool {
         let (Some(measured), Some(_)) = (&self.measured, &self.trials) else { return false };
         let of = Sameness::tuned(call.collective, call.bytes.0, there);
         prior.by != By::Forced && measured.way(call, there).is_none() && !measured.left_alone.contains(&of)
@@ -150,10 +156,10 @@ impl Compared {
     }
 
     /// True if trials or measurements have a say in calls for which the rules decided `prior`.
-    fn concerns(&self, prior: Decision) -> bool {
+    fn concerns(&self, prior: Prior) -> bool {
         match self.measured {
             Some(_) => prior.by != By::Forced,
-            None => self.tries && is_comparable(prior),
+            None => self.tries && prior.is_comparable(),
         }
     }
 
@@ -162,26 +168,28 @@ impl Compared {
             let ways = Ways::new(found.times.iter().map(|(way, _)| *way));
             return Candidates { of: found.of, ways, best: Some(found.arm) };
         }
-        let interval = policy.interval(call, epoch);
-        let ways = Ways::new(policy.ways_of(call.collective, interval, there, epoch));
-        let digits = Sameness::digits_of(call.bytes.0);
-        let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
-        Candidates { of, ways, best: None }
+        let of = policy.sameness(call, there, epoch);
+        Candidates { of, ways: Ways::new(policy.ways_of(of)), best: None }
     }
 
     /// Who serves a call for which the rules decided `prior`. Trials count the call: if its way
-    /// cannot be had, so that this is asked again, the turn is lost.
+    /// cannot be had, so that this is asked again, the turn is lost. `untried`: capabilities of which nobody knows whether they are there.
     pub fn verdict(
         &mut self,
         policy: &Policy,
         request: &Request,
-        prior: Decision,
-        there: Capabilities,
+        prior: Prior,
+        (there, untried): (Capabilities, Capabilities),
         epoch: Epoch,
     ) -> Judgement {
         let call = &request.call;
-        let by_rules =
-            |settled| Judgement { choice: prior.choice, why: Why::Rules(prior.by), sample: None, settled };
+        let by_rules = |settled| Judgement {
+            choice: prior.choice,
+            why: Why::Rules(prior.by),
+            sample: None,
+            settled,
+            is_challenged: prior.is_challenged,
+        };
         if !request.may_be_compared {
             let choice = self.unchanging(request, prior, there);
             return Judgement { choice, ..by_rules(Settled::ByRules) };
@@ -197,14 +205,21 @@ impl Compared {
         };
         match (best, &mut self.trials) {
             (Some(best), _) if !self.tries => faster(best),
-            (None, _) if !(self.tries && is_comparable(prior)) => by_rules(Settled::Open),
+            (None, _) if !(self.tries && prior.is_comparable()) => by_rules(Settled::Open),
             (_, None) => by_rules(Settled::Open),
+            // Nothing else can be had.
+            _ if ways.len() < 2 => by_rules(Settled::ByRules),
             (_, Some(trials)) => {
                 trials.take_over(policy, of);
-                match trials.next(of, ways.len()) {
+                let bound = prior.is_challenged.then(|| set_up_nanos(&ways, untried));
+                match trials.next(of, ways.len(), bound) {
                     Turn::Settled(arm, sample) => {
                         Judgement { sample, settled: Settled::ByTrial(of), ..faster(arm) }
                     }
+                    Turn::Waiting(arm) if ways[usize::from(arm)] == prior.choice => {
+                        by_rules(Settled::ByTrial(of))
+                    }
+                    Turn::Waiting(arm) => Judgement { settled: Settled::ByTrial(of), ..faster(arm) },
                     Turn::Tried(arm, sample) => Judgement { sample, why: Why::Compared, ..faster(arm) },
                 }
             }
@@ -217,7 +232,7 @@ impl Compared {
         &self,
         policy: &Policy,
         call: &Call,
-        prior: Decision,
+        prior: Prior,
         there: Capabilities,
         epoch: Epoch,
     ) -> (Choice, bool) {
@@ -231,11 +246,11 @@ impl Compared {
         }
         let is_to_be_measured =
             self.measured.is_some() && (self.trials.is_none() || self.is_to_measure(prior, call, there));
-        (prior.choice, is_to_be_measured || (self.tries && is_comparable(prior)))
+        (prior.choice, is_to_be_measured || (self.tries && prior.is_comparable() && ways.len() > 1))
     }
 
     /// The way for a call that is always served alike: as measuring found it, else by the rules.
-    pub fn unchanging(&self, request: &Request, prior: Decision, there: Capabilities) -> Choice {
+    pub fn unchanging(&self, request: &Request, prior: Prior, there: Capabilities) -> Choice {
         let measured = self.measured.as_ref().filter(|_| prior.by != By::Forced);
         let found = measured.and_then(|measured| measured.way(&request.call, there));
         let choice = found.map_or(prior.choice, |found| found.times[usize::from(found.arm)].0);
@@ -298,10 +313,41 @@ impl Deref for Ways {
     }
 }
 
-/// True if trials may replace the way: what is forced, and what the rules leave to the MPI, stays
-/// as the user or the table has it.
-pub(super) fn is_comparable(prior: Decision) -> bool {
-    prior.choice != Choice::Stock && prior.by != By::Forced
+/// What the rules decided about a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prior {
+    decision: Decision,
+    /// True if other ways are compared with the MPI, to which the rules leave the call.
+    pub is_challenged: bool,
+}
+
+impl Prior {
+    pub fn of(policy: &Policy, call: &Call, there: Capabilities, epoch: Epoch) -> Prior {
+        let interval = policy.for_sizes_of(call, epoch);
+        Prior { decision: *interval.choose(there), is_challenged: interval.is_challenged(there) }
+    }
+
+    /// True if trials may replace the way: what is forced, and what the rules leave to the MPI without challengers, stays
+    /// as the user or the table has it.
+    pub fn is_comparable(&self) -> bool {
+        (self.choice != Choice::Stock || self.is_challenged) && self.by != By::Forced
+    }
+}
+
+impl Deref for Prior {
+    type Target = Decision;
+
+    fn deref(&self) -> &Decision {
+        &self.decision
+    }
+}
+
+/// What it is taken to cost a rank to set up what these ways need and nobody has tried: joining and looking for a group, mapping memory.
+fn set_up_nanos(ways: &[Choice], untried: Capabilities) -> u64 {
+    let needed = ways.iter().fold(Capabilities::NONE, |all, way| all | way.needs());
+    let costs = [(Capabilities::MULTICAST, GROUP_NANOS), (Capabilities::SHARED, MEMORY_NANOS)];
+    let wanted = costs.iter().filter(|(one, _)| needed.has(*one) && untried.has(*one));
+    wanted.map(|(_, nanos)| nanos).sum()
 }
 
 /// True if the time of a call says something on this rank. A rank that sends to one has sent before

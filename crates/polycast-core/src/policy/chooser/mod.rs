@@ -266,15 +266,17 @@ impl Chooser {
                 let Learning { tries, tunes } = self.learning;
                 let tunes = tunes && decision.by != By::Forced;
                 let is_comparable = request.may_be_compared && decision.by != By::Forced;
+                let hears = is_comparable && tries && !self.learning.tunes;
+                let is_challenged = policy.for_sizes_of(call, epoch).is_challenged(Capabilities::ALL);
                 let opening = Opening {
                     call: Some((*call, epoch)),
                     tunes,
                     is_by_multicast: false,
                     late: (self.counts.earlier_calls(call.collective) > 1).then_some(*call),
                     asks: policy.asks(),
-                    hears: is_comparable && tries && !self.learning.tunes,
+                    hears,
                 };
-                (may_serve || tunes).then_some(opening)
+                (may_serve || tunes || hears && is_challenged).then_some(opening)
             }
         }
     }
@@ -333,6 +335,20 @@ impl Chooser {
     pub fn took(&mut self, sample: Sample, nanos: u64) {
         if let Some(trials) = self.trials_mut() {
             trials.took(sample, nanos);
+        }
+    }
+
+    /// Notes what an exchange took on this rank, in nanoseconds: what is set up for challengers, and what it takes to add their times
+    /// up, is part of their cost.
+    pub fn spent(&mut self, exchange: RankExchange, nanos: u64) {
+        let Standing::Served(served) = &mut self.state else { return };
+        let is_for_challenger = served.is_setting_challenger_up();
+        match (exchange, &mut served.compared.trials) {
+            (RankExchange::Sum, Some(trials)) => trials.added_up(nanos),
+            (RankExchange::Multicast | RankExchange::Memory, Some(trials)) if is_for_challenger => {
+                trials.spent(nanos);
+            }
+            _ => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::super::{By, Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
 use super::alike::CallsAlike;
-use super::compared::is_comparable;
+use super::compared::Prior;
 use super::{Chooser, Learning, Standing};
 use crate::units::Bytes;
 
@@ -71,14 +71,14 @@ impl Chooser {
                 let Learning { tries, tunes } = self.learning;
                 let are_tuned =
                     tunes && prior.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
-                (prior.choice, are_tuned || (tries && is_comparable(prior)))
+                (prior.choice, are_tuned || (tries && prior.is_comparable()))
             }
         }
     }
 
     /// The rules' decision about the next call of a collective with so many bytes.
     pub fn by_rules(&self, call: &Call) -> Decision {
-        self.prior(call, 0).0
+        *self.prior(call, 0).0
     }
 
     fn counts_now(&self, passed: u64) -> CallCounts {
@@ -89,10 +89,10 @@ impl Chooser {
         counts
     }
 
-    fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
+    fn prior(&self, call: &Call, passed: u64) -> (Prior, Epoch) {
         let counts = self.counts_now(passed);
         let epoch = counts.peek(&self.policy, call.collective);
-        (*self.policy.choose(call, self.capabilities(), epoch), epoch)
+        (Prior::of(&self.policy, call, self.capabilities(), epoch), epoch)
     }
 
     /// True if calls like this one, which goes this way, were served in another one a few calls ago:

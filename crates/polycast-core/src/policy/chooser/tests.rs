@@ -58,9 +58,10 @@ fn world() -> impl Strategy<Value = World> {
         });
     let there =
         (prop::bool::weighted(0.9), any::<bool>(), prop::collection::vec(any::<bool>(), 1..4), 1u32..20);
-    (table, shape, learning, network, there).prop_map(
-        |(table, shape, learning, network, (has_number, has_memory, multicast, looks))| World {
+    ((table, any::<bool>()), shape, learning, network, there).prop_map(
+        |((table, challenges), shape, learning, network, (has_number, has_memory, multicast, looks))| World {
             table,
+            challenges: challenges && learning.tries && !learning.tunes,
             shape,
             learning,
             has_number,
@@ -135,7 +136,8 @@ proptest! {
     #[test]
     fn what_is_explained_is_what_jobs_do(world in world(), requests in requests(12)) {
         let multicast = vec![world.multicast[0]];
-        let world = World { learning: Learning::default(), multicast, looks: u32::MAX, ..world };
+        let (learning, challenges) = (Learning::default(), false);
+        let world = World { learning, challenges, multicast, looks: u32::MAX, ..world };
         let lost = [
             (!world.multicast[0] || world.shape.nodes == 1, Capabilities::MULTICAST),
             (!world.has_memory, Capabilities::SHARED),
@@ -174,6 +176,7 @@ fn one_rule(way: &str) -> World {
     let table = format!("version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"{way}\"\n");
     World {
         table: Table::parse(&table, "t").unwrap(),
+        challenges: false,
         shape: CommunicatorShape::new(4, 4, None).unwrap(),
         learning: Learning::default(),
         has_number: true,
@@ -251,6 +254,27 @@ fn multicast_that_dies_is_left_at_the_next_look() {
         (0..14).map(|_| job.call(waited(BROADCAST, 5000)) == Some(Outcome::Left)).collect();
     // Four calls to a look.
     assert_eq!(is_left.iter().position(|is_left| *is_left), Some(12), "{is_left:?}");
+}
+
+/// Where no rule speaks: only the MPI at first, then others within what they may cost; calls that may not be
+/// served in different ways are the MPI's for ever.
+#[test]
+fn where_no_rule_speaks_challengers_are_tried() {
+    let learning = Learning { tries: true, tunes: false };
+    let table = Table::parse("version = 1\n", "t").unwrap();
+    let world = World { table, challenges: true, learning, ..one_rule("chain") };
+    let mut job = Job::new(world, 4, None, &[(false, false), (true, false)]);
+    let mut is_left = |bytes, may_be_compared, calls: usize| -> Vec<bool> {
+        let request = Request { may_be_compared, ..waited(ALLREDUCE, bytes) };
+        (0..calls).map(|_| job.call(request) == Some(Outcome::Left)).collect()
+    };
+    assert!(is_left(16 << 10, false, 400).iter().all(|is_left| *is_left), "sums");
+    let first = is_left(16 << 10, true, 20);
+    assert!(first.iter().all(|is_left| *is_left));
+    let later = is_left(16 << 10, true, 2000);
+    let tried = later.iter().filter(|is_left| !**is_left).count();
+    assert!(tried > 0, "something was tried");
+    assert!(job.world.exchanges > 2 && job.world.is_asked);
 }
 
 /// Programs keep thousands of communicators that are never served.

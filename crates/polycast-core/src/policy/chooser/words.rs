@@ -139,7 +139,11 @@ impl Opening {
 
     /// True if a number is needed by what `policy` says, which all ranks know.
     pub fn wants_number(&self, policy: &Policy) -> bool {
-        self.tunes || self.choice(policy).is_none_or(|choice| choice != Choice::Stock)
+        let is_challenged =
+            |(call, epoch): (Call, Epoch)| policy.for_sizes_of(&call, epoch).is_challenged(Capabilities::ALL);
+        self.tunes
+            || self.choice(policy).is_none_or(|choice| choice != Choice::Stock)
+            || (self.hears && self.call.is_some_and(is_challenged))
     }
 
     fn choice(&self, policy: &Policy) -> Option<Choice> {

@@ -110,7 +110,7 @@ pub struct Recalled {
 /// The choices that are open to such calls; none if the rules know no such.
 pub(super) fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
     match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
-        true => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
+        true => policy.ways_of(of).collect(),
         false => Vec::new(),
     }
 }

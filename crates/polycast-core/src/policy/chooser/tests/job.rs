@@ -11,6 +11,8 @@ use crate::policy::{Call, CommunicatorShape, Rules, Table};
 #[derive(Clone, Debug)]
 pub struct World {
     pub table: Table,
+    /// What the table leaves to the MPI has challengers.
+    pub challenges: bool,
     pub shape: CommunicatorShape,
     pub learning: Learning,
     pub has_number: bool,
@@ -29,7 +31,8 @@ pub struct World {
 impl World {
     pub fn policy(&self, network: Option<Network>) -> Arc<Policy> {
         let shape = CommunicatorShape { network, ..self.shape };
-        Arc::new(Policy::new(Rules::new(&[], None, &self.table, None), shape))
+        let rules = Rules::new(&[], None, &self.table, None).with_challengers(self.challenges);
+        Arc::new(Policy::new(rules, shape))
     }
 
     fn answer(&mut self, exchange: RankExchange, ranks: &[Rank], request: &Request) -> Answer {
@@ -209,6 +212,7 @@ impl Job {
                     rank.has_failed = true;
                 } else if !rank.has_failed {
                     found.push(rank.chooser.heard(answer));
+                    rank.chooser.spent(exchange, self.chance.u64(0..50_000));
                 }
             }
             assert!(found.windows(2).all(|two| two[0] == two[1]), "invariant 1: {found:?}");
