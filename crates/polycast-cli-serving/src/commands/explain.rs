@@ -205,7 +205,8 @@ struct Answer {
     /// The rule that came nearest to serving any size, where the MPI serves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
-    /// The ways that jobs compare with the MPI where no rule says what serves: for calls of the size that was given, or of some.
+    /// The ways that jobs compare with the MPI where no rule says what serves: for calls of the
+    /// size that was given, or of some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Comparison>,
     /// The changes by the environment and by options, one line each.

@@ -274,9 +274,44 @@ fn where_nothing_is_known_it_is_said_how_to_find_out() {
             "{text}"
         );
         assert!(joined.contains("`polycast tune`") && text.contains("POLYCAST_TUNE=20s"), "{text}");
-        assert!(text.lines().count() < 15, "the answer stays in sight: {text}");
+        assert!(joined.contains("compared with the MPI"), "{text}");
+        assert!(text.lines().count() < 24, "the answer stays in sight: {text}");
     }
     let forced =
         output(world.polycast(&["explain", "--ranks", "64", "--nodes", "1"]).env("POLYCAST_BCAST", "stock"));
     assert!(!forced.contains("polycast tune"), "who forces it wants no other: {forced}");
+}
+
+/// Of clusters that no rule is for, a job finds out by itself: it is said what it will compare, and from when on.
+#[test]
+fn what_a_job_will_compare_is_told() {
+    let world = world();
+    let explain = |more: &[&str], environment: &[(&str, &str)]| -> Value {
+        let shape = ["--ranks", "4096", "--nodes", "64", "--rate", "20gbit", "--latency", "20us", "--json"];
+        let mut command = world.polycast(&[&["explain"], &shape[..], more].concat());
+        serde_json::from_str(&output(command.envs(environment.iter().copied()))).unwrap()
+    };
+    for collective in ["allreduce", "allgather", "alltoall", "barrier", "gather", "reduce", "scatter"] {
+        let answer = explain(&["--collective", collective, "--bytes", "64"], &[]);
+        assert_eq!(answer["decision"]["choice"], "stock");
+        let compared = &answer["compared"][0];
+        assert_eq!(compared["earlier_calls"], 256, "{answer}");
+        let challengers = compared["challengers"].as_array().unwrap();
+        assert!((1..=3).contains(&challengers.len()), "{answer}");
+        let times = challengers.iter().map(|way| way["predicted_ns"].as_u64().unwrap());
+        assert!(times.is_sorted(), "{answer}");
+        assert!(answer["notes"].to_string().contains("within 2 %"), "{answer}");
+    }
+    let allreduce = ["--collective", "allreduce", "--bytes", "64KiB"];
+    assert_eq!(explain(&allreduce, &[])["compared"][0]["earlier_calls"], 32);
+    let nothing = |more: &[&str], environment: &[(&str, &str)]| {
+        let answer = explain(&[&allreduce[..], more].concat(), environment);
+        assert_eq!(answer["compared"], Value::Null, "{answer}");
+    };
+    nothing(&[], &[("POLYCAST_TRIALS", "off")]);
+    nothing(&[], &[("POLYCAST_ALLREDUCE", "stock")]);
+    nothing(&["--table", "cluster.toml"], &[]);
+    let text =
+        output(&mut world.polycast(&["explain", "--collective", "gather", "--ranks", "64", "--nodes", "16"]));
+    assert!(text.contains("compared with the MPI, from the 257th call on at the latest"), "{text}");
 }

@@ -2,7 +2,7 @@ mod ways;
 
 use std::ops::RangeInclusive;
 
-use super::challengers::{self, ChallengedSizes, Predicted};
+use super::challengers::{self, ChallengedSizes, KnownChallengers};
 use super::prediction::Best;
 use super::to_stock::ToStock;
 use super::trials::Sameness;
@@ -37,12 +37,14 @@ impl<'a> Rules<'a> {
         Rules { forced, tables: (user, shipped), prediction, challenges: false }
     }
 
-    /// Returns the rules with challengers for calls that the shipped table leaves to the MPI, if `challenges`.
+    /// Returns the rules with challengers for calls that the shipped table leaves to the MPI, if
+    /// `challenges`.
     pub fn with_challengers(self, challenges: bool) -> Rules<'a> {
         Rules { challenges, ..self }
     }
 
-    /// Whether calls of a collective that the rules leave to the MPI have challengers. What the user says about a collective stands.
+    /// Whether calls of a collective that the rules leave to the MPI have challengers. What the
+    /// user says about a collective stands.
     pub(super) fn challenges(&self, collective: Collective) -> bool {
         self.challenges && self.forced(collective).is_none() && self.user(collective).is_none()
     }
@@ -114,7 +116,7 @@ pub struct Policy {
     shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
-    predicted: Predicted,
+    predicted: KnownChallengers,
 }
 
 /// The intervals of sizes in an epoch.
@@ -187,7 +189,12 @@ impl Policy {
         stages: [Box<[Stage]>; Collective::ALL.len()],
     ) -> Policy {
         let to_stock = std::array::from_fn(|of| ToStock::of(&stages[of]));
-        Policy { shape, to_stock, stages, predicted: Predicted::default() }
+        Policy { shape, to_stock, stages, predicted: KnownChallengers::default() }
+    }
+
+    /// The shape of the communicator.
+    pub fn shape(&self) -> CommunicatorShape {
+        self.shape
     }
 
     /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
@@ -342,7 +349,8 @@ pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
 }
 
 impl Stage {
-    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees, `challenged` the sizes that have challengers.
+    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees,
+    /// `challenged` the sizes that have challengers.
     fn new(
         forced: Option<Choice>,
         predicted: &[Best],

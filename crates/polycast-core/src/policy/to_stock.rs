@@ -92,7 +92,8 @@ fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> 
     served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
 }
 
-/// The sizes from which on some rule may serve calls, or they have challengers, rising, each with the number of calls that
+/// The sizes from which on some rule may serve calls, or they have challengers, rising, each with
+/// the number of calls that
 /// come before.
 fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);

@@ -32,7 +32,7 @@ pub use told::TOLD;
 
 use std::ops::RangeInclusive;
 
-use self::budget::Budget;
+use self::budget::TrialBudget;
 use self::running::{COLUMNS, MAX_ROUNDS, Running};
 use self::verdict::again;
 use self::watch::Watch;
@@ -40,7 +40,8 @@ use super::{Capabilities, Collective, Epoch};
 
 /// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
 pub const MAX_ARMS: usize = 4;
-/// Numbers that the ranks add up for a judgement, however many count: times of calls, and behind them that of what was set up.
+/// Numbers that the ranks add up for a judgement, however many count: times of calls, and behind
+/// them that of what was set up.
 pub const SUMS: usize = MAX_ARMS * COLUMNS + 1;
 /// These numbers: times of one rank, or their sums over all ranks, in nanoseconds.
 pub type Sums = [u64; SUMS];
@@ -155,7 +156,8 @@ pub struct Trials {
     trials: Vec<Trial>,
     due: Option<u16>,
     is_over: bool,
-    /// What this rank has spent on challengers beside their calls, in nanoseconds, since it was told last.
+    /// Nanoseconds that this rank has spent on challengers beside their calls since it told them
+    /// last.
     set_up_nanos: u64,
     /// True if the trial that was judged last has a bounded cost.
     is_bounded: bool,
@@ -176,8 +178,8 @@ struct Trial {
     medians: [u64; MAX_ARMS],
     /// The fastest of the ways that do not stay, and until which call it would.
     second: Option<(Arm, u64)>,
-    /// What was spent, where that is bounded.
-    budget: Budget,
+    /// The cost so far, where it is bounded.
+    budget: TrialBudget,
 }
 
 #[derive(Clone, Debug)]
@@ -219,8 +221,8 @@ impl Trial {
 
 impl Trials {
     /// Counts a call and returns the way that serves it. `arms`: the number of ways to serve it, at
-    /// least two; the last one is the MPI. `bound`: what it is taken to cost a rank in nanoseconds until all ways can be had, where the cost of
-    /// trials is bounded.
+    /// least two; the last one is the MPI. `bound`: what it is taken to cost a rank in nanoseconds
+    /// until all ways can be had, where the cost of trials is bounded.
     pub fn next(&mut self, of: Sameness, arms: usize, bound: Option<u64>) -> Turn {
         debug_assert!((2..=MAX_ARMS).contains(&arms));
         if self.is_over {

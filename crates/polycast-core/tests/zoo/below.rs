@@ -1,4 +1,5 @@
-//! How MPIs choose among their own algorithms, as it is published, in the names of algorithms that polycast has, too.
+//! How MPIs choose among their own algorithms, as it is published, in the names of algorithms that
+//! polycast has, too.
 //!
 //! * Open MPI up to 4.0: `ompi/mca/coll/tuned/coll_tuned_decision_fixed.c` (Pješivac-Grbović et al. 2007 for the borders). A ring in
 //!   segments counts as a ring, an exchange with neighbours as a ring, a pipeline as a chain.

@@ -1,4 +1,5 @@
-//! The clusters of the zoo: shapes, networks and MPIs that people have, and in what they differ from what a prediction assumes.
+//! The clusters of the zoo: shapes, networks and MPIs that people have, and in what they differ
+//! from what a prediction assumes.
 
 use polycast_core::network::Network;
 use polycast_core::policy::challengers::Costs;
@@ -24,6 +25,9 @@ pub struct Cluster {
     pub below: Below,
     /// Percent by which calls vary, and by which ranks come late.
     pub noise_percent: u64,
+    /// Another number is another cluster of the same kind: other costs, other ways that are better
+    /// or worse than their work.
+    pub variety: u64,
 }
 
 const fn cluster(nodes: u32, per_node: u32, mbit: u64, latency_us: u64, below: Below) -> Cluster {
@@ -37,6 +41,7 @@ const fn cluster(nodes: u32, per_node: u32, mbit: u64, latency_us: u64, below: B
         switches: 1,
         below,
         noise_percent: 10,
+        variety: 0,
     }
 }
 
@@ -103,7 +108,7 @@ impl Cluster {
     }
 
     fn seed(&self) -> [u64; 3] {
-        [self.nodes.into(), self.per_node.into(), self.mbit]
+        [self.nodes.into(), self.per_node.into(), self.mbit ^ self.variety << 32]
     }
 
     /// What work costs in truth.
@@ -124,7 +129,8 @@ impl Cluster {
         }
     }
 
-    /// How long a call takes in truth, in nanoseconds: by its work, and by what the way is in itself.
+    /// How long a call takes in truth, in nanoseconds: by its work, and by what the way is in
+    /// itself.
     pub fn truth_ns(&self, way: Choice, collective: Collective, bytes: u64) -> f64 {
         let (algorithm, kind) = match way {
             Choice::Stock => (self.below_by_rule(collective, bytes), 7),

@@ -1,4 +1,5 @@
-//! A job in virtual time: the chooser of production decides each call, and the cluster says how long the call takes.
+//! A job in virtual time: the chooser of production decides each call, and the cluster says how
+//! long the call takes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -150,7 +151,8 @@ impl<'a> Job<'a> {
         outcome.mpi_took_ns += mpi_ns;
     }
 
-    /// The factor by which this call takes longer than it might: ranks come late, and now and then something else runs.
+    /// The factor by which this call takes longer than it might: ranks come late, and now and then
+    /// something else runs.
     fn noise(&self) -> f64 {
         let draw = |which| chance(&[self.calls, which, self.cluster.mbit, self.cluster.per_node.into()]);
         let usual = 1.0 + self.cluster.noise_percent as f64 / 100.0 * draw(1) * draw(2);

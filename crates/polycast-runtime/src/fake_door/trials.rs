@@ -54,6 +54,31 @@ fn all_ranks_try_alike() {
     });
 }
 
+/// Where no rule speaks, all ranks compare the same ways with the MPI, which has the first calls alone.
+#[test]
+fn challengers_are_tried_alike() {
+    with_seeds(10, |seed| {
+        let random = &mut Random::new(seed);
+        let hosts: Vec<u32> = (0..random.within(3, 6) as u32).collect();
+        let ranks = hosts.len() as u32;
+        let calls: Vec<(u32, usize)> = (0..120).map(|_| (random.below(ranks.into()) as u32, 9000)).collect();
+        let run = |trials| {
+            let mut job = Job::new(ranks, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
+            job = job.with(None, "POLYCAST_MULTICAST", "off").with(None, "POLYCAST_TRIALS", trials);
+            let outcome = job.run();
+            let first = outcome.ranks[0].choices.clone();
+            assert_eq!(first.len(), calls.len(), "{job:?}");
+            assert!(outcome.ranks.iter().all(|told| told.choices == first), "{job:?}");
+            first.iter().map(ToString::to_string).collect::<Vec<String>>()
+        };
+        let is_stock = |choice: &String| choice == "stock";
+        let compared = run("on");
+        assert!(compared[..32].iter().all(is_stock), "{compared:?}");
+        assert!(!compared.iter().all(is_stock), "nothing was tried");
+        assert!(run("off").iter().all(is_stock), "no rule is for such calls");
+    });
+}
+
 /// On communicators with one call each. What the first ones find the later ones know, so multicast, which takes a set-up each, is not
 /// even tried by them where the MPI is faster.
 #[test]

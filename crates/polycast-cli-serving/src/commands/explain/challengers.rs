@@ -19,17 +19,18 @@ pub struct Comparison {
     /// The number of earlier calls from which on the ways are compared.
     earlier_calls: u64,
     /// The one that is predicted to be the fastest first.
-    challengers: Vec<Way>,
+    challengers: Vec<ChallengerAnswer>,
 }
 
 #[derive(Serialize)]
-struct Way {
+struct ChallengerAnswer {
     choice: String,
     predicted_ns: u64,
 }
 
 impl Comparison {
-    /// The comparison of calls of a size; `None` if nothing is compared with the MPI because no rule says what serves.
+    /// The comparison of calls of a size; `None` if nothing is compared with the MPI because no
+    /// rule says what serves.
     pub fn of(
         policy: &Policy,
         collective: Collective,
@@ -42,7 +43,7 @@ impl Comparison {
             (calls, challengers)
         });
         let (earlier_calls, challengers) = epochs.find(|(_, challengers)| !challengers.is_empty())?;
-        let way = |one: &polycast_core::policy::challengers::Challenger| Way {
+        let way = |one: &polycast_core::policy::challengers::Challenger| ChallengerAnswer {
             choice: one.choice.to_string(),
             predicted_ns: one.predicted.0,
         };
@@ -65,11 +66,11 @@ impl Comparison {
     /// Writes comparisons of some sizes.
     pub fn write_all(all: &[Comparison], out: &mut String) -> std::fmt::Result {
         let Some(most) = all.iter().map(|one| one.earlier_calls).max() else { return Ok(()) };
-        writeln!(
-            out,
-            "compared with the MPI, {} at the latest; predicted times, which may be far off",
+        let heading = format!(
+            "compared with the MPI, {} at the latest (predicted times, which may be far off)",
             from_call(most)
-        )?;
+        );
+        writeln!(out, "{}", paragraph(&heading))?;
         for one in all {
             let first = format!("  {:>13}   ", exact_size(one.bytes));
             writeln!(out, "{}", hanging(&first, "                  ", &one.ways()))?;
@@ -78,7 +79,8 @@ impl Comparison {
     }
 
     fn ways(&self) -> String {
-        let way = |way: &Way| format!("{} ({})", way.choice, nanoseconds(way.predicted_ns as f64));
+        let way =
+            |way: &ChallengerAnswer| format!("{} ({})", way.choice, nanoseconds(way.predicted_ns as f64));
         self.challengers.iter().map(way).collect::<Vec<_>>().join(", ")
     }
 }

@@ -1,18 +1,18 @@
-//! Challengers: ways that are compared with the MPI below where no rule speaks, so that a cluster that nobody has measured is measured by
-//! its jobs.
+//! Challengers: ways that are compared with the MPI below where no rule speaks, so that a cluster
+//! that nobody has measured is measured by its jobs.
 //!
 //! ```text
 //!  registry ─▶ all that are correct here ─▶ predicted by rate, latency, shape ─▶ the fastest of each kind ─▶ three at most ─▶ trials
 //!              capabilities, room            work × costs                        within what is not known
 //! ```
-//! A prediction only has to say what is worth a few calls: the job's own calls decide, within a bound of what these may cost
-//! ([`trials`](super::trials)).
+//! A prediction only has to say what is worth a few calls: the job's own calls decide, within a
+//! bound of what these may cost ([`trials`](super::trials)).
 
 mod work;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use self::work::{Work, work};
+use self::work::{CallWork, work};
 use super::trials::{MAX_ARMS, Sameness};
 use super::tune::candidates;
 use super::{Capabilities, Choice, Collective, CommunicatorShape};
@@ -21,12 +21,13 @@ use crate::units::Nanos;
 
 /// The most challengers of a call: the MPI is among the ways, too.
 const MOST: usize = MAX_ARMS - 1;
-/// How many times as long as the fastest a way may be predicted to take and still be a challenger. So far off were
-/// predictions of work by rate and latency alone in simulated networks.
+/// The factor of the fastest way's predicted time up to which a way may be a challenger.
+/// So far off were predictions of work by rate and latency alone in simulated networks.
 const UNCERTAIN: f64 = 3.0;
 /// The most bytes for which a rank may need memory beside the program's.
 const MOST_ROOM_BYTES: f64 = (64 << 20) as f64;
-/// The most messages in a row, and the most ranks, for what sends to each: each needs room in the MPI.
+/// The most messages in a row, and the most ranks, for what sends to each: each needs room in the
+/// MPI.
 const MOST_MESSAGES: f64 = 1024.0;
 
 /// Sizes of calls that have challengers from a call on.
@@ -38,8 +39,8 @@ pub struct ChallengedSizes {
     pub first_call: u64,
 }
 
-/// The sizes, rising. What is set up for a comparison takes as long as some calls, more short ones than
-/// long ones; who makes fewer loses nothing.
+/// The sizes, rising. What is set up for a comparison takes as long as some calls, more short ones
+/// than long ones; who makes fewer loses nothing.
 pub const CHALLENGED: [ChallengedSizes; 2] = [
     ChallengedSizes { first_bytes: 0, first_call: 256 },
     ChallengedSizes { first_bytes: 8 << 10, first_call: 32 },
@@ -71,20 +72,21 @@ pub struct Costs {
     pub copied: f64,
 }
 
-/// What is assumed of a network that was not measured: 1 Gb/s, 30 µs.
+/// Times of a network that was not measured: 1 Gb/s, 30 µs.
 const ASSUMED_LATENCY_NS: f64 = 30_000.0;
 const ASSUMED_BYTE_NS: f64 = 8.0;
-/// What a message costs its sender, a hand-over on a node, and a copied byte where all copy.
+/// Costs of a message at its sender, of a hand-over on a node, and of a byte there where all copy.
 const MESSAGE_NS: f64 = 2_000.0;
 const LINE_NS: f64 = 500.0;
 const COPIED_NS: f64 = 0.2;
-/// What a byte costs a receiver of datagrams in the program and in the kernel.
+/// Cost of a byte at a receiver of datagrams, in the program and in the kernel.
 const DATAGRAM_BYTE_NS: f64 = 0.7;
-/// What it takes until a rank runs again that has given its processor to another.
+/// Time until a rank runs again that has given its processor to another.
 const SWITCH_NS: f64 = 4_000.0;
 
 impl Costs {
-    /// What is assumed on communicators of a shape, by what the job has found of their network.
+    /// The costs that are assumed on communicators of a shape, by what the job has found of their
+    /// network.
     pub fn of(shape: CommunicatorShape) -> Costs {
         let network = shape.network.unwrap_or_default();
         let byte = network.rate.map_or(ASSUMED_BYTE_NS, |rate| rate.ns_per_byte());
@@ -111,7 +113,7 @@ impl Costs {
         work(algorithm, collective, shape, bytes).map(|work| self.ns(&work))
     }
 
-    fn ns(&self, work: &Work) -> f64 {
+    fn ns(&self, work: &CallWork) -> f64 {
         work.rounds * self.latency
             + work.messages * self.message
             + work.link_bytes * self.byte
@@ -121,8 +123,8 @@ impl Costs {
     }
 }
 
-/// Whether calls on communicators of this shape have challengers at all: two ranks on two nodes have
-/// nothing to do but to send a message.
+/// Whether calls on communicators of this shape have challengers at all: two ranks on two nodes
+/// have nothing to do but to send a message.
 pub(super) fn are_challenged(ranks: u32, nodes: u32) -> bool {
     ranks > 2 || (ranks == 2 && nodes == 1)
 }
@@ -177,13 +179,14 @@ fn are_kin(one: Choice, other: Choice) -> bool {
     kind(one) == kind(other)
 }
 
-/// The challengers that a policy was asked for, since predicting them takes longer than a short call.
+/// The challengers that a policy was asked for, since predicting them takes longer than a short
+/// call.
 #[derive(Debug, Default)]
-pub(super) struct Predicted(Mutex<Vec<(Key, Arc<[Challenger]>)>>);
+pub(super) struct KnownChallengers(Mutex<Vec<(Key, Arc<[Challenger]>)>>);
 
 type Key = (Collective, u8, Capabilities);
 
-impl Predicted {
+impl KnownChallengers {
     /// The challengers of calls of this many digits, on communicators of a shape.
     pub fn get(&self, shape: CommunicatorShape, of: Sameness) -> Arc<[Challenger]> {
         let key = (of.collective, of.digits, of.there);
@@ -198,21 +201,21 @@ impl Predicted {
     }
 }
 
-impl Clone for Predicted {
-    fn clone(&self) -> Predicted {
+impl Clone for KnownChallengers {
+    fn clone(&self) -> KnownChallengers {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Predicted(Mutex::new(known.clone()))
+        KnownChallengers(Mutex::new(known.clone()))
     }
 }
 
-impl PartialEq for Predicted {
-    /// They follow from the shape.
-    fn eq(&self, _: &Predicted) -> bool {
+impl PartialEq for KnownChallengers {
+    /// Always true: they follow from the shape.
+    fn eq(&self, _: &KnownChallengers) -> bool {
         true
     }
 }
 
-impl Eq for Predicted {}
+impl Eq for KnownChallengers {}
 
 #[cfg(test)]
 mod tests;

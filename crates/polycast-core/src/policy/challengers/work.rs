@@ -1,8 +1,9 @@
-//! What a way makes the busiest link and the ranks of a node do, counted from the algorithm alone: enough to say which ways are likely to be
-//! the fastest on a network of which nothing but rate and latency is known.
+//! What a way makes the busiest link and the ranks of a node do, counted from the algorithm alone:
+//! enough to say which ways are likely to be the fastest on a network of which nothing but rate and
+//! latency is known.
 //!
-//! Ranks are taken to be placed node by node. What several ranks of a node send to other nodes at a time shares the node's link, so an
-//! algorithm that knows nothing of nodes pays for each rank.
+//! Ranks are taken to be placed node by node. What several ranks of a node send to other nodes at a
+//! time shares the node's link, so an algorithm that knows nothing of nodes pays for each rank.
 
 use std::ops::Add;
 
@@ -10,10 +11,10 @@ use crate::algorithm::Algorithm;
 use crate::collective::Collective;
 use crate::policy::CommunicatorShape;
 
-/// What has to be done one after the other until the last rank has all, and what a call needs to
-/// have room for.
+/// The work of a call: steps of which each waits for the one before, until the last rank has all,
+/// and the room that it needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Work {
+pub(super) struct CallWork {
     /// Messages between nodes of which each waits for the one before.
     pub rounds: f64,
     /// Further messages that the busiest rank sends or gets in a row.
@@ -30,11 +31,11 @@ pub(super) struct Work {
     pub room_bytes: f64,
 }
 
-impl Add for Work {
-    type Output = Work;
+impl Add for CallWork {
+    type Output = CallWork;
 
-    fn add(self, other: Work) -> Work {
-        Work {
+    fn add(self, other: CallWork) -> CallWork {
+        CallWork {
             rounds: self.rounds + other.rounds,
             messages: self.messages + other.messages,
             link_bytes: self.link_bytes + other.link_bytes,
@@ -76,7 +77,7 @@ pub(super) fn work(
     collective: Collective,
     shape: CommunicatorShape,
     bytes: u64,
-) -> Option<Work> {
+) -> Option<CallWork> {
     let whole = (bytes as f64).max(1.0);
     let segment = algorithm.segment.map_or(whole, |segment| (segment.get() as f64).min(whole));
     let radix = algorithm.given("k").map_or(2.0, |k| k as f64);
@@ -105,7 +106,7 @@ pub(super) fn work(
 }
 
 impl Parts {
-    /// The same call with a rank in place of each node, which stands for all of its ranks.
+    /// Returns the call with a rank in place of each node, which stands for all of its ranks.
     fn of_nodes(self, collective: Collective) -> Parts {
         let blocks = match collective {
             Collective::Scatter | Collective::Gather | Collective::Allgather => self.on_node,
@@ -119,8 +120,12 @@ impl Parts {
     }
 
     /// Rounds over doubling distances: those between nodes, and those on a node.
-    fn doublings(self) -> Work {
-        Work { rounds: growths(2.0, self.nodes), node_rounds: growths(2.0, self.on_node), ..Work::default() }
+    fn doublings(self) -> CallWork {
+        CallWork {
+            rounds: growths(2.0, self.nodes),
+            node_rounds: growths(2.0, self.on_node),
+            ..CallWork::default()
+        }
     }
 
     fn off_node(self) -> f64 {
@@ -128,7 +133,7 @@ impl Parts {
     }
 
     /// An algorithm of messages from rank to rank.
-    fn between_ranks(self, collective: Collective, name: &str) -> Option<Work> {
+    fn between_ranks(self, collective: Collective, name: &str) -> Option<CallWork> {
         Some(match collective {
             Collective::Broadcast => self.down(name)?,
             Collective::Reduce => self.down(name)? + self.combined(growths(2.0, self.ranks)),
@@ -141,19 +146,20 @@ impl Parts {
     }
 
     /// Bytes that are combined where they come, as copies.
-    fn combined(self, times: f64) -> Work {
-        Work { node_bytes: times.min(self.segments + 1.0) * self.segment, ..Work::default() }
+    fn combined(self, times: f64) -> CallWork {
+        CallWork { node_bytes: times.min(self.segments + 1.0) * self.segment, ..CallWork::default() }
     }
 
     /// All data from the root to all, or the reverse.
-    fn down(self, name: &str) -> Option<Work> {
+    fn down(self, name: &str) -> Option<CallWork> {
         let Parts { ranks, nodes, on_node, bytes, segment, segments, radix } = self;
         let of_doublings = self.doublings();
-        // A rank of a tree by position has its children on other nodes, and so have all of its node.
+        // A rank of a tree by position has its children on other nodes, and so have all of its
+        // node.
         let tree = |depth: f64, children: f64, share: f64| {
             let is_between = nodes > 1.0;
             let interval = (children * share).max(on_node * share) * segment;
-            Work {
+            CallWork {
                 rounds: if is_between { depth } else { 0.0 },
                 node_rounds: if is_between { 0.0 } else { depth },
                 messages: children * (segments - 1.0) + (children - 1.0) * depth,
@@ -163,25 +169,25 @@ impl Parts {
                     0.0
                 },
                 node_bytes: if is_between { 0.0 } else { (depth + segments - 1.0) * children * segment },
-                ..Work::default()
+                ..CallWork::default()
             }
         };
         Some(match name {
-            "flat" | "linear" => Work {
+            "flat" | "linear" => CallWork {
                 rounds: f64::from(u8::from(nodes > 1.0)),
                 messages: ranks - 1.0,
                 link_bytes: self.off_node() * bytes,
                 node_rounds: f64::from(u8::from(on_node > 1.0)),
                 node_bytes: (on_node - 1.0) * bytes,
-                ..Work::default()
+                ..CallWork::default()
             },
-            "chain" => Work {
+            "chain" => CallWork {
                 rounds: nodes - 1.0,
                 messages: segments - 1.0,
                 link_bytes: (nodes - 1.0 + segments - 1.0) * if nodes > 1.0 { segment } else { 0.0 },
                 node_rounds: ranks - nodes,
                 node_bytes: (ranks - nodes + segments - 1.0) * if on_node > 1.0 { segment } else { 0.0 },
-                ..Work::default()
+                ..CallWork::default()
             },
             "binary" => tree(growths(2.0, ranks), 2.0, 1.0),
             "k-ary" => tree(growths(radix, ranks), radix, 1.0),
@@ -189,48 +195,48 @@ impl Parts {
             "binomial" | "k-nomial" => {
                 let radix = if name == "binomial" { 2.0 } else { radix };
                 let [between, within] = [nodes, on_node].map(|count| growths(radix, count));
-                Work {
+                CallWork {
                     rounds: between,
                     messages: between * (radix - 2.0) + (segments - 1.0) * between.max(within),
                     link_bytes: between * (radix - 1.0) * bytes,
                     node_rounds: within,
                     node_bytes: within * (radix - 1.0) * bytes,
-                    ..Work::default()
+                    ..CallWork::default()
                 }
             }
-            "scatter-ring" => Work {
+            "scatter-ring" => CallWork {
                 rounds: of_doublings.rounds + if nodes > 1.0 { ranks - 1.0 } else { 0.0 },
                 messages: ranks - 1.0,
                 link_bytes: if nodes > 1.0 { 2.0 * bytes } else { 0.0 },
                 node_rounds: of_doublings.node_rounds + if nodes > 1.0 { 0.0 } else { ranks - 1.0 },
                 node_bytes: if on_node > 1.0 { 2.0 * bytes } else { 0.0 },
-                ..Work::default()
+                ..CallWork::default()
             },
-            "scatter-doubling" => Work {
+            "scatter-doubling" => CallWork {
                 link_bytes: if nodes > 1.0 { (1.0 + on_node) * bytes } else { 0.0 },
                 node_bytes: if on_node > 1.0 { 2.0 * bytes } else { 0.0 },
                 ..of_doublings + of_doublings
             },
             // Each rank gets its share from all, then the shares come together.
-            "pairwise" => Work {
+            "pairwise" => CallWork {
                 rounds: if nodes > 1.0 { ranks - 1.0 } else { 0.0 },
                 messages: ranks - 1.0,
                 link_bytes: on_node * bytes * (nodes - 1.0) / nodes + (nodes - 1.0) / nodes * bytes,
                 node_rounds: if nodes > 1.0 { 0.0 } else { ranks - 1.0 },
                 node_bytes: if on_node > 1.0 { 2.0 * bytes } else { 0.0 },
-                ..Work::default()
+                ..CallWork::default()
             },
             _ => return None,
         })
     }
 
     /// A block for each from the root, or the reverse.
-    fn spread(self, name: &str) -> Option<Work> {
+    fn spread(self, name: &str) -> Option<CallWork> {
         let Parts { ranks, nodes, on_node, bytes, radix, .. } = self;
-        let all = Work {
+        let all = CallWork {
             link_bytes: self.off_node() * bytes,
             node_bytes: (on_node - 1.0) * bytes,
-            ..Work::default()
+            ..CallWork::default()
         };
         let (rounds, node_rounds, messages) = match name {
             "flat" | "linear" => {
@@ -244,58 +250,58 @@ impl Parts {
             "chain" => (nodes - 1.0, ranks - nodes, 0.0),
             _ => return None,
         };
-        Some(Work { rounds, node_rounds, messages, ..all })
+        Some(CallWork { rounds, node_rounds, messages, ..all })
     }
 
     /// A block of each to all.
-    fn all_gathered(self, name: &str) -> Option<Work> {
+    fn all_gathered(self, name: &str) -> Option<CallWork> {
         let Parts { ranks, nodes, on_node, bytes, .. } = self;
         let is_between = nodes > 1.0;
         let node_bytes = if on_node > 1.0 { (ranks - 1.0) * bytes } else { 0.0 };
         Some(match name {
-            "ring" => Work {
+            "ring" => CallWork {
                 rounds: if is_between { ranks - 1.0 } else { 0.0 },
                 link_bytes: if is_between { (ranks - 1.0) * bytes } else { 0.0 },
                 node_rounds: if is_between { 0.0 } else { ranks - 1.0 },
                 node_bytes,
-                ..Work::default()
+                ..CallWork::default()
             },
             "recursive-doubling" | "bruck" => {
                 let shared = if name == "bruck" { self.ranks - 1.0 } else { self.off_node() };
                 let link_bytes = if is_between { on_node * shared * bytes } else { 0.0 };
                 let link_bytes = if on_node > 1.0 { link_bytes } else { link_bytes.min(shared * bytes) };
-                Work { link_bytes, node_bytes, ..self.doublings() }
+                CallWork { link_bytes, node_bytes, ..self.doublings() }
             }
             _ => return None,
         })
     }
 
     /// A block of each for each.
-    fn exchanged(self, name: &str) -> Option<Work> {
+    fn exchanged(self, name: &str) -> Option<CallWork> {
         let Parts { ranks, nodes, on_node, bytes, .. } = self;
         let is_between = nodes > 1.0;
         let link_bytes = on_node * self.off_node() * bytes;
         let node_bytes = if on_node > 1.0 { (on_node - 1.0) * bytes } else { 0.0 };
         Some(match name {
-            "linear" => Work {
+            "linear" => CallWork {
                 rounds: f64::from(u8::from(is_between)),
                 messages: ranks - 1.0,
                 link_bytes,
                 node_rounds: f64::from(u8::from(on_node > 1.0)),
                 node_bytes,
-                ..Work::default()
+                ..CallWork::default()
             },
-            "pairwise" => Work {
+            "pairwise" => CallWork {
                 rounds: if is_between { ranks - 1.0 } else { 0.0 },
                 link_bytes,
                 node_rounds: if is_between { 0.0 } else { ranks - 1.0 },
                 node_bytes,
-                ..Work::default()
+                ..CallWork::default()
             },
             "bruck" => {
                 let half = ranks / 2.0 * bytes;
                 let of_doublings = self.doublings();
-                Work {
+                CallWork {
                     link_bytes: on_node * of_doublings.rounds * half,
                     node_bytes: growths(2.0, ranks) * half,
                     room_bytes: ranks * bytes,
@@ -306,7 +312,7 @@ impl Parts {
         })
     }
 
-    fn all_reduced(self, name: &str) -> Option<Work> {
+    fn all_reduced(self, name: &str) -> Option<CallWork> {
         let Parts { ranks, nodes, on_node, bytes, .. } = self;
         let is_between = nodes > 1.0;
         let share = if is_between { bytes } else { 0.0 };
@@ -314,18 +320,18 @@ impl Parts {
             "recursive-doubling" => {
                 let rounds = self.doublings();
                 let combined = (rounds.rounds + rounds.node_rounds) * bytes;
-                Work { link_bytes: on_node * rounds.rounds * share, node_bytes: combined, ..rounds }
+                CallWork { link_bytes: on_node * rounds.rounds * share, node_bytes: combined, ..rounds }
             }
-            "ring" => Work {
+            "ring" => CallWork {
                 rounds: if is_between { 2.0 * (ranks - 1.0) } else { 0.0 },
                 link_bytes: 2.0 * share,
                 node_rounds: if is_between { 0.0 } else { 2.0 * (ranks - 1.0) },
                 node_bytes: 2.0 * bytes,
-                ..Work::default()
+                ..CallWork::default()
             },
             "halving-doubling" => {
                 let rounds = self.doublings();
-                Work {
+                CallWork {
                     link_bytes: 2.0 * share,
                     node_bytes: if on_node > 1.0 { 4.0 * bytes } else { bytes },
                     ..rounds + rounds
@@ -334,7 +340,7 @@ impl Parts {
             // The results go around a ring.
             "pairwise" => {
                 self.down(name)?
-                    + Work {
+                    + CallWork {
                         rounds: if is_between { ranks - 1.0 } else { 0.0 },
                         node_rounds: if is_between { 0.0 } else { ranks - 1.0 },
                         ..self.combined(1.0)
@@ -343,30 +349,30 @@ impl Parts {
             _ => {
                 let way = self.down(name)?;
                 // In segments the way back goes beside the way there.
-                let back = Work { link_bytes: way.link_bytes / self.segments, ..way };
+                let back = CallWork { link_bytes: way.link_bytes / self.segments, ..way };
                 way + back + self.combined(growths(2.0, ranks))
             }
         })
     }
 
     /// A broadcast whose data goes out once. A long one asks for what was lost.
-    fn multicast(self, is_pull: bool) -> Work {
+    fn multicast(self, is_pull: bool) -> CallWork {
         let Parts { on_node, bytes, .. } = self;
-        Work {
+        CallWork {
             rounds: if is_pull { 3.0 } else { 2.0 },
             messages: (bytes / DATAGRAM_BYTES).ceil(),
             multicast_bytes: bytes,
             node_rounds: f64::from(u8::from(on_node > 1.0)),
             node_bytes: if on_node > 1.0 { bytes.min(16.0 * DATAGRAM_BYTES) } else { 0.0 },
-            ..Work::default()
+            ..CallWork::default()
         }
     }
 
     /// The part of two levels on each node, beside what goes on between nodes.
-    fn on_each_node(self, collective: Collective, is_by_messages: bool) -> Work {
+    fn on_each_node(self, collective: Collective, is_by_messages: bool) -> CallWork {
         let Parts { ranks, on_node, bytes, segment, .. } = self;
         if on_node < 2.0 {
-            return Work::default();
+            return CallWork::default();
         }
         // What comes in segments is handed on while more comes.
         let (up, down, room_bytes) = match collective {
@@ -383,17 +389,17 @@ impl Parts {
         };
         let hands = if is_by_messages { growths(2.0, on_node) } else { 1.0 };
         let is_both = !matches!(collective, Collective::Broadcast | Collective::Scatter);
-        Work {
+        CallWork {
             node_rounds: hands * if is_both { 2.0 } else { 1.0 },
             messages: if is_by_messages { 0.0 } else { on_node / 16.0 },
             node_bytes: (up + down) * hands,
             room_bytes,
-            ..Work::default()
+            ..CallWork::default()
         }
     }
 
     /// All of a call in the memory of one node: through cells, or each from where the data is.
-    fn on_one_node(self, collective: Collective, is_through_cells: bool) -> Work {
+    fn on_one_node(self, collective: Collective, is_through_cells: bool) -> CallWork {
         let Parts { ranks, bytes, .. } = self;
         let node_bytes = match collective {
             Collective::Broadcast | Collective::Reduce => bytes,
@@ -404,7 +410,7 @@ impl Parts {
         };
         let (rounds, copies) = if is_through_cells { (0.5, 1.0) } else { (2.0, 0.5) };
         let spread = growths(2.0, ranks);
-        Work { node_rounds: rounds * spread, node_bytes: copies * node_bytes, ..Work::default() }
+        CallWork { node_rounds: rounds * spread, node_bytes: copies * node_bytes, ..CallWork::default() }
     }
 }
 

@@ -280,55 +280,6 @@ fn trials_compare_what_a_rule_names_next() {
     assert!(error.contains("use: ") || error.contains("next: "), "{error}");
 }
 
-/// What the rules leave to the MPI has challengers after some calls, but not what the user says.
-#[test]
-fn what_is_left_to_the_mpi_has_challengers() {
-    let table = table(&[("bytes = \"1MiB..\"", "chain")]);
-    let challenged = |rules: Rules<'_>, shape: CommunicatorShape, bytes, earlier_calls| {
-        let policy = Policy::new(rules.with_challengers(true), shape);
-        let of = policy.sameness(&call(bytes), Capabilities::ALL, policy.epoch(BROADCAST, earlier_calls));
-        let is_left = policy.choose(&call(bytes), Capabilities::ALL, of.epoch).choice == Choice::Stock;
-        assert_eq!(policy.is_challenged(of), policy.ways_of(of).count() > 1 && is_left);
-        assert_eq!(policy.ways_of(of).last(), Some(Choice::Stock));
-        policy.is_challenged(of)
-    };
-    let shipped = by_table(&table);
-    assert!(challenged(shipped, shape(4), 64, 256) && !challenged(shipped, shape(4), 64, 255));
-    assert!(challenged(shipped, shape(4), 8 << 10, 32) && !challenged(shipped, shape(4), 8 << 10, 31));
-    assert!(!challenged(shipped, shape(4), 1 << 20, 1000), "a rule serves it");
-    assert!(!challenged(shipped, shape(2), 64, 1000), "two ranks send a message");
-    assert!(challenged(shipped, CommunicatorShape::new(2, 1, None).unwrap(), 64, 1000));
-    assert!(!challenged(Rules::new(&[], Some(&table), &table, None), shape(4), 64, 1000), "the user's table");
-    let forced = [(BROADCAST, Choice::Stock)];
-    assert!(!challenged(Rules::new(&forced, None, &table, None), shape(4), 64, 1000));
-    let policy = Policy::new(shipped.with_challengers(true), shape(4));
-    assert!(policy.asks() && !policy.leaves(&call(64)), "rate and latency tell which they are");
-}
-
-/// Calls that are compared alike are not compared again because there is a rule or a challenger for others from then on.
-#[test]
-fn a_new_epoch_is_none_for_calls_that_it_does_not_change() {
-    let table = table(&[
-        ("bytes = \"..64\"\nearlier_calls = \"100..\"", "flat"),
-        ("bytes = \"1KiB..\"\nearlier_calls = \"10..\"", "chain"),
-    ]);
-    let policy = Policy::new(by_table(&table).with_challengers(true), shape(4));
-    let epoch = |bytes, earlier_calls| {
-        let of = policy.sameness(&call(bytes), Capabilities::ALL, policy.epoch(BROADCAST, earlier_calls));
-        of.epoch
-    };
-    let first = |earlier_calls| policy.epoch(BROADCAST, earlier_calls);
-    assert_eq!(
-        [9, 10, 32, 100, 256, 999].map(|calls| epoch(2048, calls)),
-        [first(0), first(10), first(10), first(10), first(10), first(10)]
-    );
-    assert_eq!([0, 99, 100, 256].map(|calls| epoch(8, calls)), [first(0), first(0), first(100), first(100)]);
-    assert_eq!(
-        [0, 100, 256, 999].map(|calls| epoch(256, calls)),
-        [first(0), first(0), first(256), first(256)]
-    );
-}
-
 #[test]
 fn a_forced_choice_serves_every_size_where_it_can() {
     let table = table(&[("bytes = \"8..\"", "chain")]);

@@ -16,8 +16,12 @@ use super::words::{Request, TrialOutcome, Why};
 /// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
 const EAGER_DIGITS: u8 = 16;
 
-/// What it takes to set multicast up where it works, and memory of a node.
+/// Expected cost of setting multicast up where it works; and on networks faster than this, as clouds
+/// have, which as often as not carry none: that takes a second to find out.
 const GROUP_NANOS: u64 = 20_000_000;
+const DOUBTFUL_GROUP_NANOS: u64 = 500_000_000;
+const DOUBTFUL_BITS_PER_SECOND: u64 = 2_000_000_000;
+/// Expected cost of setting up memory that the ranks of a node share.
 const MEMORY_NANOS: u64 = 1_000_000;
 
 /// What a communicator finds out about ways.
@@ -173,7 +177,8 @@ impl Compared {
     }
 
     /// Who serves a call for which the rules decided `prior`. Trials count the call: if its way
-    /// cannot be had, so that this is asked again, the turn is lost. `untried`: capabilities of which nobody knows whether they are there.
+    /// cannot be had, so that this is asked again, the turn is lost. `untried`: capabilities of
+    /// which nobody knows whether they are there.
     pub fn verdict(
         &mut self,
         policy: &Policy,
@@ -211,7 +216,7 @@ impl Compared {
             _ if ways.len() < 2 => by_rules(Settled::ByRules),
             (_, Some(trials)) => {
                 trials.take_over(policy, of);
-                let bound = prior.is_challenged.then(|| set_up_nanos(&ways, untried));
+                let bound = prior.is_challenged.then(|| set_up_nanos(policy, &ways, untried));
                 match trials.next(of, ways.len(), bound) {
                     Turn::Settled(arm, sample) => {
                         Judgement { sample, settled: Settled::ByTrial(of), ..faster(arm) }
@@ -313,7 +318,7 @@ impl Deref for Ways {
     }
 }
 
-/// What the rules decided about a call.
+/// The rules' decision about a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prior {
     decision: Decision,
@@ -327,8 +332,8 @@ impl Prior {
         Prior { decision: *interval.choose(there), is_challenged: interval.is_challenged(there) }
     }
 
-    /// True if trials may replace the way: what is forced, and what the rules leave to the MPI without challengers, stays
-    /// as the user or the table has it.
+    /// True if trials may replace the way: what is forced, and what the rules leave to the MPI
+    /// without challengers, stays as the user or the table has it.
     pub fn is_comparable(&self) -> bool {
         (self.choice != Choice::Stock || self.is_challenged) && self.by != By::Forced
     }
@@ -342,10 +347,13 @@ impl Deref for Prior {
     }
 }
 
-/// What it is taken to cost a rank to set up what these ways need and nobody has tried: joining and looking for a group, mapping memory.
-fn set_up_nanos(ways: &[Choice], untried: Capabilities) -> u64 {
+/// The expected cost, to a rank, of setting up what these ways need and nobody has tried.
+fn set_up_nanos(policy: &Policy, ways: &[Choice], untried: Capabilities) -> u64 {
+    let rate = policy.shape().network.and_then(|network| network.rate);
+    let is_doubtful = rate.is_some_and(|rate| rate.bits_per_second() > DOUBTFUL_BITS_PER_SECOND);
+    let group = if is_doubtful { DOUBTFUL_GROUP_NANOS } else { GROUP_NANOS };
     let needed = ways.iter().fold(Capabilities::NONE, |all, way| all | way.needs());
-    let costs = [(Capabilities::MULTICAST, GROUP_NANOS), (Capabilities::SHARED, MEMORY_NANOS)];
+    let costs = [(Capabilities::MULTICAST, group), (Capabilities::SHARED, MEMORY_NANOS)];
     let wanted = costs.iter().filter(|(one, _)| needed.has(*one) && untried.has(*one));
     wanted.map(|(_, nanos)| nanos).sum()
 }

@@ -267,8 +267,8 @@ impl Chooser {
                 let tunes = tunes && decision.by != By::Forced;
                 let is_comparable = request.may_be_compared && decision.by != By::Forced;
                 let hears = is_comparable && tries && !self.learning.tunes;
-                let is_challenged = policy.for_sizes_of(call, epoch).is_challenged(Capabilities::ALL);
-                let opening = Opening {
+                let is_challenged = || policy.for_sizes_of(call, epoch).is_challenged(Capabilities::ALL);
+                let opening = || Opening {
                     call: Some((*call, epoch)),
                     tunes,
                     is_by_multicast: false,
@@ -276,7 +276,7 @@ impl Chooser {
                     asks: policy.asks(),
                     hears,
                 };
-                (may_serve || tunes || hears && is_challenged).then_some(opening)
+                (may_serve || tunes || hears && is_challenged()).then(opening)
             }
         }
     }
@@ -338,8 +338,8 @@ impl Chooser {
         }
     }
 
-    /// Notes what an exchange took on this rank, in nanoseconds: what is set up for challengers, and what it takes to add their times
-    /// up, is part of their cost.
+    /// Notes what an exchange took on this rank, in nanoseconds: what is set up for challengers,
+    /// and what it takes to add their times up, is part of their cost.
     pub fn spent(&mut self, exchange: RankExchange, nanos: u64) {
         let Standing::Served(served) = &mut self.state else { return };
         let is_for_challenger = served.is_setting_challenger_up();

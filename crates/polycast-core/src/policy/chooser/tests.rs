@@ -256,8 +256,8 @@ fn multicast_that_dies_is_left_at_the_next_look() {
     assert_eq!(is_left.iter().position(|is_left| *is_left), Some(12), "{is_left:?}");
 }
 
-/// Where no rule speaks: only the MPI at first, then others within what they may cost; calls that may not be
-/// served in different ways are the MPI's for ever.
+/// Where no rule speaks: only the MPI at first, then others within what they may cost; calls that
+/// may not be served in different ways are the MPI's for ever.
 #[test]
 fn where_no_rule_speaks_challengers_are_tried() {
     let learning = Learning { tries: true, tunes: false };

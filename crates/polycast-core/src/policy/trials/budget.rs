@@ -6,24 +6,26 @@
 //!  cost so far                     0           c > 2 % of t             c ≤ 2 % of t again, and of what the next rounds will cost
 //! ```
 //! # Invariant
-//! When a round begins in which other ways than the incumbent have calls, what such calls took longer than the incumbent's in all rounds
-//! before, with what was set up for them, is no more than [`COST_PERCENT`] of the time of all calls until then, as far as the incumbent's
-//! calls that nobody timed took as long as those that were timed.
+//! When a round begins in which other ways than the incumbent have calls, what such calls took
+//! longer than the incumbent's in all rounds before, with what was set up for them, is no more than
+//! [`COST_PERCENT`] of the time of all calls until then, as far as the incumbent's calls that
+//! nobody timed took as long as those that were timed.
 
 /// Percent of the time of all such calls until then that trials may have cost.
 pub(super) const COST_PERCENT: u64 = 2;
-/// Percent of the incumbent's time by which a call of a way of which nothing is known is taken to be longer. Ways that are predicted to be the fastest are faster as
-/// often as not.
+/// Percent of the incumbent's time by which a call of a way of which nothing is known is taken to
+/// be longer. Ways that are predicted to be the fastest are faster as often as not.
 const ASSUMED_PERCENT: u64 = 25;
 
 /// Times in nanoseconds, added up over the ranks that time calls.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Budget {
-    /// What calls of other ways took longer than the incumbent's; negative if they took less.
+pub(super) struct TrialBudget {
+    /// The time by which calls of other ways took longer than the incumbent's; negative if they took
+    /// less.
     cost: i128,
     /// The time of all calls that are accounted for, as the incumbent would have taken it.
     time: u128,
-    /// These calls.
+    /// The number of these calls.
     calls: u64,
     /// The incumbent's median, when it was known last.
     usual: u64,
@@ -31,8 +33,9 @@ pub(super) struct Budget {
     pub rounds: usize,
 }
 
-impl Budget {
-    /// Accounts for all calls until call `calls`, among them those of other ways that have not been accounted for, and for what was set up.
+impl TrialBudget {
+    /// Accounts for all calls until call `calls`, among them those of other ways that have not been
+    /// accounted for, and for what was set up.
     pub fn add(&mut self, calls: u64, usual: u64, others: impl Iterator<Item = u64>, set_up: u64) {
         let least = if self.usual == 0 { usual } else { usual.min(self.usual) };
         self.time += u128::from(calls.saturating_sub(self.calls)) * u128::from(least);
@@ -41,7 +44,7 @@ impl Budget {
         self.cost += i128::from(set_up);
     }
 
-    /// What `calls` calls of a way cost that takes `nanos`, 0 where that is not known.
+    /// The cost of `calls` calls of a way that takes `nanos`, 0 where that is not known.
     pub fn expected(&self, calls: usize, nanos: u64) -> u64 {
         let more = match nanos {
             0 => self.usual / 100 * ASSUMED_PERCENT,
@@ -65,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_was_slow_is_waited_for() {
-        let mut budget = Budget { calls: 100, ..Budget::default() };
+        let mut budget = TrialBudget { calls: 100, ..TrialBudget::default() };
         budget.add(105, 1000, std::iter::empty(), 0);
         assert_eq!(budget.affords(0), 105);
         // Two calls of a way of which nothing is known.
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn calls_that_became_slower_meanwhile_count_as_they_were() {
-        let mut budget = Budget::default();
+        let mut budget = TrialBudget::default();
         budget.add(10, 1000, std::iter::empty(), 0);
         budget.add(20, 9000, std::iter::empty(), 0);
         assert_eq!(budget.affords(400), 20, "20 calls of 1 µs");

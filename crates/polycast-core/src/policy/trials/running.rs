@@ -9,8 +9,9 @@
 //! are far apart) may make the next one slower or faster; so of long calls each way has two in a row. That makes no trial longer: it ends
 //! after half of the rounds.
 //!
-//! Where what trials may cost is [bounded](super::budget), the way that serves otherwise has calls alone at first, so that it is known how long
-//! these take, and ways are judged after the first round that counts, too.
+//! Where what trials may cost is [bounded](super::budget), the way that serves otherwise has calls
+//! alone at first, so that it is known how long these take, and ways are judged after the first
+//! round that counts, too.
 
 use super::{Arm, MAX_ARMS};
 
@@ -43,7 +44,7 @@ pub(super) struct Running {
     pub is_due: bool,
     /// Times of this rank in nanoseconds, for each way and each round.
     pub nanos: [[u64; COLUMNS]; MAX_ARMS],
-    /// What there is to know where the cost of the trial is bounded.
+    /// The bound, where the cost of the trial has one.
     pub bound: Option<Bound>,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Bound {
     pub incumbent: Arm,
     /// True while it has all calls.
     pub is_alone: bool,
-    /// What it is taken to cost a rank until all ways can be had, in nanoseconds.
+    /// The expected cost until all ways can be had, in nanoseconds of a rank.
     pub set_up_nanos: u64,
 }
 
@@ -113,8 +114,9 @@ impl Running {
         before + each * self.arms.len()
     }
 
-    /// Counts a call. Returns its way, and the round for which its time is told, 0 for the one that is for warming up, if it
-    /// is told. Rounds begin with another way each, and go through the ways forwards and backwards
+    /// Counts a call. Returns its way, and the round for which its time is told, 0 for the one that
+    /// is for warming up, if it is told. Rounds begin with another way each, and go through the
+    /// ways forwards and backwards
     /// by turns, so what a program does with every second or third call meets all.
     pub fn next(&mut self) -> (Arm, Option<usize>) {
         let arms = self.arms.len();

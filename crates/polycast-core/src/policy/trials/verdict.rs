@@ -1,4 +1,5 @@
-//! What the times of a trial come to: which ways go, which one stays, and when more can be afforded where the cost is bounded.
+//! What the times of a trial come to: which ways go, which one stays, and when more can be afforded
+//! where the cost is bounded.
 
 use super::running::{COLUMNS, JUDGED_AFTER, Running};
 use super::{Arm, Finding, MAX_ARMS, SUMS, State, Trial, second};
@@ -16,7 +17,8 @@ const AGAIN_PERCENT: u128 = 2;
 const AGAIN_AT_LEAST: u64 = 256;
 
 impl Trial {
-    /// Draws the conclusion from the sums of a trial that runs. Returns what was found, if it is over.
+    /// Draws the conclusion from the sums of a trial that runs. Returns what was found, if it is
+    /// over.
     pub(super) fn judge(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
         let State::Running(running) = &mut self.state else { return None };
         running.is_due = false;
@@ -92,7 +94,8 @@ impl Trial {
         self.budget.rounds = running.rounds() + 1;
     }
 
-    /// Lets a trial whose cost is bounded wait until the rounds up to its next judgement can be afforded, beside what is set up for them.
+    /// Lets a trial whose cost is bounded wait until the rounds up to its next judgement can be
+    /// afforded, beside what is set up for them.
     fn wait_for(&mut self, set_up: u64) {
         let State::Running(running) = &self.state else { return };
         let Some(bound) = running.bound else { return };

@@ -82,8 +82,9 @@ fn communicators_go_on_where_others_have_waited() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever other ways take, and whatever disturbs calls: when a round begins, those before have cost no more than 2 % of the time of
-    /// all calls so far, as well as a median of four tells that of the MPI.
+    /// Whatever other ways take, and whatever disturbs calls: when a round begins, those before
+    /// have cost no more than 2 % of the time of all calls so far, as well as a median of four
+    /// tells that of the MPI.
     #[test]
     fn trials_cost_no_more_than_their_part(
         seed in any::<u64>(),
@@ -98,7 +99,7 @@ proptest! {
         let (mut cost, mut time, mut incumbent, mut judged) = (0i128, 0i128, arms as Arm - 1, 0);
         for call in 0..calls {
             let factor = |arm: Arm| factors.get(usize::from(arm)).copied().unwrap_or(100);
-            let spike = if disturbed && random() % 10 == 0 { 1 + random() % 100 } else { 1 };
+            let spike = if disturbed && random().is_multiple_of(10) { 1 + random() % 100 } else { 1 };
             let noise = 100 + random() % 6;
             let nanos = |arm: Arm| usual * factor(arm) / 100 * noise / 100;
             let turn = job.turn(of(9000), arms, |_, arm| nanos(arm) * if arm == incumbent { 1 } else { spike });
