@@ -2,7 +2,7 @@ mod ways;
 
 use std::ops::RangeInclusive;
 
-use super::challengers::{self, ChallengedSizes, KnownChallengers};
+use super::challengers::{self, ChallengedSizes};
 use super::prediction::Best;
 use super::to_stock::ToStock;
 use super::trials::Sameness;
@@ -116,7 +116,6 @@ pub struct Policy {
     shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
-    predicted: KnownChallengers,
 }
 
 /// The intervals of sizes in an epoch.
@@ -189,7 +188,7 @@ impl Policy {
         stages: [Box<[Stage]>; Collective::ALL.len()],
     ) -> Policy {
         let to_stock = std::array::from_fn(|of| ToStock::of(&stages[of]));
-        Policy { shape, to_stock, stages, predicted: KnownChallengers::default() }
+        Policy { shape, to_stock, stages }
     }
 
     /// The shape of the communicator.

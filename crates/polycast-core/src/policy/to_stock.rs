@@ -1,9 +1,10 @@
 //! The calls that go to the MPI on every communicator of a job, for ever or at first, so that no
-//! communicator's rules need be looked at for them.
+//! communicator's rules need be looked at for them: what a door leaves by itself before a
+//! communicator is attached.
 
 use super::challengers::{CHALLENGED, are_challenged};
 use super::choose::{Stage, borders};
-use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
+use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules};
 
 /// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +19,6 @@ pub struct Ranks {
 /// the shape is that of the larger set.
 pub type Communicators = (Ranks, CommunicatorShape);
 
-/// The bytes, for each collective, below which calls go to the MPI on any of these communicators
-/// (`ranks` of a larger set of shape `most`), whatever the network between the ranks is like.
-pub fn to_stock_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
-    Collective::ALL.map(|collective| match rules.forced(collective) {
-        Some(Choice::Stock) => u64::MAX,
-        Some(_) => 0,
-        None if rules.prediction(collective).is_some() => 0,
-        None => first_served(rules, collective, (ranks, most)),
-    })
-}
-
 /// Sizes of one collective's calls that go to the MPI on one communicator, however many came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToStock {
@@ -41,6 +31,8 @@ pub struct ToStock {
 impl ToStock {
     /// No size.
     pub const NOTHING: ToStock = ToStock { below: 0, above: u64::MAX };
+    /// All sizes.
+    pub const ALL: ToStock = ToStock { below: u64::MAX, above: 0 };
 
     /// The sizes that go to the MPI in all of these stages.
     pub(super) fn of(stages: &[Stage]) -> ToStock {
@@ -61,52 +53,51 @@ impl ToStock {
     }
 }
 
-/// Calls that go to the MPI while a communicator is new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AtFirst {
-    /// The bytes below which a call goes to the MPI.
-    pub below: u64,
-    /// The number of first calls of a communicator that do so.
-    pub calls: u64,
-}
-
-/// The calls, for each collective and on any of these communicators, that rules serve from a later
-/// call on only.
-pub fn to_stock_at_first(rules: Rules<'_>, of: Communicators) -> [AtFirst; Collective::ALL.len()] {
-    Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
-        (None, None) => {
+/// The calls of each collective that a door leaves on any of these communicators (`ranks` of a
+/// larger set of shape `most`) before it is attached, whatever the network between the ranks is
+/// like. What no rule ever serves is uncounted; what rules serve from a later call on only is
+/// counted until then.
+pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collective::ALL.len()] {
+    Collective::ALL.map(|collective| match rules.forced(collective) {
+        Some(Choice::Stock) => Passing { uncounted: ToStock::ALL, ..Passing::NOTHING },
+        Some(_) => Passing::NOTHING,
+        None if rules.prediction(collective).is_some() => Passing::NOTHING,
+        None => {
             let served = served(rules, collective, of);
-            let calls = served.first().map_or(0, |(_, call)| *call);
-            let sooner = served.iter().find(|(_, call)| *call < calls);
-            match calls {
-                0 => AtFirst::default(),
-                _ => AtFirst { below: sooner.map_or(u64::MAX, |(bytes, _)| *bytes), calls },
-            }
+            let uncounted = match (served.first(), served.last()) {
+                (Some(first), Some(last)) => ToStock { below: first.first_bytes, above: last.last_bytes },
+                _ => ToStock::ALL,
+            };
+            let until = served.first().map_or(0, |first| first.earlier_calls);
+            let sooner = served.iter().find(|later| later.earlier_calls < until);
+            let last = sooner.map_or(u64::MAX, |sooner| sooner.first_bytes - 1);
+            Passing { uncounted, counted: (0, last), until }
         }
-        _ => AtFirst::default(),
     })
 }
 
-/// The size of the shortest call that some rule may serve.
-fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> u64 {
-    served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
+/// Sizes of calls that some rule may serve, after a number of calls.
+struct ServedSizes {
+    first_bytes: u64,
+    last_bytes: u64,
+    earlier_calls: u64,
 }
 
-/// The sizes from which on some rule may serve calls, or they have challengers, rising, each with
-/// the number of calls that
-/// come before.
-fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
+/// The sizes that some rule may serve, or that have challengers, rising.
+fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<ServedSizes> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
     let challenged = CHALLENGED.iter().filter(|_| rules.challenges(collective) && may_be_challenged(of));
     let of_challenged = challenged.clone().map(|sizes| Range::from_to(sizes.first_bytes, u64::MAX));
     let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)).chain(of_challenged));
-    let first_call = |first: u64| {
-        let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first));
-        let challenged = challenged.clone().filter(|sizes| sizes.first_bytes <= first);
+    let lasts = starts.iter().skip(1).map(|next| next - 1).chain([u64::MAX]);
+    let sizes = starts.iter().zip(lasts).filter_map(|(&first_bytes, last_bytes)| {
+        let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first_bytes));
+        let challenged = challenged.clone().filter(|sizes| sizes.first_bytes <= first_bytes);
         let compared = challenged.map(|sizes| sizes.first_call);
-        first_served_call(for_it, of).into_iter().chain(compared).min().map(|call| (first, call))
-    };
-    starts.into_iter().filter_map(first_call).collect()
+        let earlier_calls = first_served_call(for_it, of).into_iter().chain(compared).min()?;
+        Some(ServedSizes { first_bytes, last_bytes, earlier_calls })
+    });
+    sizes.collect()
 }
 
 /// True if calls on some of these communicators have challengers.
@@ -170,9 +161,13 @@ mod tests {
         (Ranks { least: 2, most: most.ranks }, most)
     }
 
-    fn below(text: &str, most: CommunicatorShape) -> u64 {
+    fn uncounted(text: &str, most: CommunicatorShape) -> ToStock {
         let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
-        to_stock_below(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0]
+        passing_at_first(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0].uncounted
+    }
+
+    fn below(text: &str, most: CommunicatorShape) -> u64 {
+        uncounted(text, most).below
     }
 
     #[test]
@@ -205,6 +200,9 @@ mod tests {
         let crowded = rule("ranks_per_processor = \"2..\"", "chain");
         assert_eq!([most, most.on_processors(2)].map(|most| below(&crowded, most)), [u64::MAX, 0]);
         assert_eq!(below("", most), u64::MAX);
+        let between = rule("bytes = \"100..200\"", "chain") + &rule("bytes = \"500..600\"", "chain");
+        assert_eq!(uncounted(&between, most), ToStock { below: 100, above: 599 });
+        assert_eq!(uncounted(&rule("", "chain"), most), ToStock::NOTHING);
     }
 
     #[test]
@@ -214,13 +212,16 @@ mod tests {
         let at_first = |text: &str| {
             let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
             let rules = Rules::new(&[], Some(&table), &table, None);
-            let AtFirst { below, calls } = to_stock_at_first(rules, of(shape(16, 4)))[0];
-            (below, calls)
+            let Passing { counted: (0, last), until, .. } = passing_at_first(rules, of(shape(16, 4)))[0]
+            else {
+                panic!("from 0 bytes on")
+            };
+            (if until == 0 { 0 } else { last }, until)
         };
         let short = rule("bytes = \"..1KiB\"\nearlier_calls = \"256..\"");
         let long = rule("bytes = \"1KiB..\"\nearlier_calls = \"32..\"");
         assert_eq!(at_first(&short), (u64::MAX, 256));
-        assert_eq!(at_first(&(short.clone() + &long)), (1024, 256));
+        assert_eq!(at_first(&(short.clone() + &long)), (1023, 256));
         assert_eq!(at_first(&long), (u64::MAX, 32));
         assert_eq!(at_first(&(short.clone() + &rule(""))), (0, 0), "others serve at once");
         assert_eq!(at_first(&(short.clone() + &rule("nodes = \"5..\""))), (u64::MAX, 256), "there are four");
@@ -229,7 +230,7 @@ mod tests {
         let shipped = Table::shipped();
         let forced = [(Collective::Broadcast, "chain".parse().unwrap())];
         let rules = Rules::new(&forced, None, &shipped, None);
-        assert_eq!(to_stock_at_first(rules, of(shape(2, 1)))[0], AtFirst::default());
+        assert_eq!(passing_at_first(rules, of(shape(2, 1)))[0], Passing::NOTHING);
     }
 
     #[test]
@@ -237,23 +238,19 @@ mod tests {
         let (most, shipped) = (shape(16, 4), Table::shipped());
         for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
             let forced = [(Collective::Broadcast, forced.parse().unwrap())];
-            assert_eq!(to_stock_below(Rules::new(&forced, None, &shipped, None), of(most))[0], expected);
+            let rules = Rules::new(&forced, None, &shipped, None);
+            assert_eq!(passing_at_first(rules, of(most))[0].uncounted.below, expected);
         }
-        let rules = Rules::new(&[], None, &shipped, None);
-        assert_eq!(to_stock_below(rules, of(shape(4, 4)))[0], 8 << 10);
+        let below = |communicators| {
+            let rules = Rules::new(&[], None, &shipped, None);
+            passing_at_first(rules, communicators)[0].uncounted.below
+        };
+        assert_eq!(below(of(shape(4, 4))), 8 << 10);
         let more = |shape: CommunicatorShape| (Ranks { least: 3, most: shape.ranks }, shape);
-        assert_eq!(
-            to_stock_below(rules, more(shape(4, 1)))[0],
-            1 << 10,
-            "four ranks on one node, after some calls"
-        );
-        assert_eq!(to_stock_below(rules, more(shape(4, 1).on_processors(2)))[0], 0);
-        assert_eq!(to_stock_below(rules, of(shape(4, 1)))[0], 0, "two of them");
-        assert_eq!(
-            [most, shape(32, 32)].map(|most| to_stock_below(rules, of(most))[0]),
-            [0, 0],
-            "short messages by multicast"
-        );
+        assert_eq!(below(more(shape(4, 1))), 1 << 10, "four ranks on one node, after some calls");
+        assert_eq!(below(more(shape(4, 1).on_processors(2))), 0);
+        assert_eq!(below(of(shape(4, 1))), 0, "two of them");
+        assert_eq!([most, shape(32, 32)].map(|most| below(of(most))), [0, 0], "short messages by multicast");
     }
 
     proptest! {
@@ -278,18 +275,17 @@ mod tests {
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
             let ranks = Ranks { least: if nodes * per_node == 2 { 2 } else { 3 }, most: if nodes * per_node == 2 { 2 } else { most.ranks } };
-            let (below, at_first) = (to_stock_below(rules, (ranks, most)), to_stock_at_first(rules, (ranks, most)));
+            let passing = passing_at_first(rules, (ranks, most));
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
-            for (collective, below) in Collective::ALL.into_iter().zip(below) {
+            for (collective, passing) in Collective::ALL.into_iter().zip(passing) {
                 for (number, shift) in &bytes {
                     let call = Call { collective, bytes: Bytes(number >> shift) };
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.for_sizes_of(&call, epoch).is_challenged(there)
                         && !policy.asks_before(&call, there, epoch);
-                    prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
-                    let AtFirst { below, calls } = at_first[collective as usize];
-                    prop_assert!(is_left || call.bytes.0 >= below || earlier_calls >= calls, "{collective:?} at first");
+                    let passes = passing.passes(call.bytes.0, &mut { earlier_calls });
+                    prop_assert!(is_left || !passes, "{collective:?}, {:?}, {passing:?}", call.bytes);
                 }
             }
         }

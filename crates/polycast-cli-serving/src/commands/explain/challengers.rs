@@ -7,7 +7,7 @@ use polycast_core::units::Bytes;
 use serde::Serialize;
 
 use super::decision::from_call;
-use crate::terminal::{exact_size, hanging, nanoseconds};
+use crate::terminal::{exact_size, hanging, nanoseconds, paragraph};
 
 /// Sizes that are shown where none was asked for.
 const SHOWN: [u64; 5] = [8, 1 << 10, 16 << 10, 128 << 10, 1 << 20];

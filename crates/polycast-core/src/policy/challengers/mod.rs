@@ -8,15 +8,10 @@
 //! A prediction only has to say what is worth a few calls: the job's own calls decide, within a
 //! bound of what these may cost ([`trials`](super::trials)).
 
-mod work;
-
-use std::sync::{Arc, Mutex, PoisonError};
-
-use self::work::{CallWork, work};
-use super::trials::{MAX_ARMS, Sameness};
+use super::trials::MAX_ARMS;
 use super::tune::candidates;
 use super::{Capabilities, Choice, Collective, CommunicatorShape};
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, CallWork, Spread};
 use crate::units::Nanos;
 
 /// The most challengers of a call: the MPI is among the ways, too.
@@ -110,7 +105,7 @@ impl Costs {
         shape: CommunicatorShape,
         bytes: u64,
     ) -> Option<f64> {
-        work(algorithm, collective, shape, bytes).map(|work| self.ns(&work))
+        algorithm.work(collective, spread(shape), bytes).map(|work| self.ns(&work))
     }
 
     fn ns(&self, work: &CallWork) -> f64 {
@@ -143,7 +138,7 @@ pub fn challengers(
     let costs = Costs::of(shape);
     let predicted = |choice: Choice| {
         let Choice::Algorithm(algorithm) = choice else { return None };
-        let work = work(&algorithm, collective, shape, bytes)?;
+        let work = algorithm.work(collective, spread(shape), bytes)?;
         let is_small = work.room_bytes <= MOST_ROOM_BYTES && work.rounds + work.messages <= MOST_MESSAGES;
         is_small.then(|| Challenger { choice, predicted: Nanos(costs.ns(&work) as u64 + 1) })
     };
@@ -161,61 +156,17 @@ pub fn challengers(
     found
 }
 
-/// Trees that grow by a factor: which of them is the fastest is more than a prediction can say, and
-/// the MPI below has one, too.
-const GROWING: [&str; 6] = ["binary", "k-ary", "binomial", "k-nomial", "split-binary", "double-tree"];
+fn spread(CommunicatorShape { ranks, nodes, ranks_per_node, .. }: CommunicatorShape) -> Spread {
+    Spread { ranks, nodes, on_node: ranks_per_node }
+}
 
-/// Whether two ways are one algorithm with other segments, or trees of one kind: the one that is
-/// predicted to be faster stands for both.
+/// Whether two ways are of one kind: the one that is predicted to be faster stands for both.
 fn are_kin(one: Choice, other: Choice) -> bool {
-    let kind = |choice| match choice {
-        Choice::Stock => (false, "stock"),
-        Choice::Algorithm(algorithm) => {
-            let is_on_levels = algorithm.entry.is_on_two_levels();
-            let name = if is_on_levels { algorithm.between() } else { algorithm.entry.name };
-            (is_on_levels, if GROWING.contains(&name) { GROWING[0] } else { name })
-        }
-    };
-    kind(one) == kind(other)
-}
-
-/// The challengers that a policy was asked for, since predicting them takes longer than a short
-/// call.
-#[derive(Debug, Default)]
-pub(super) struct KnownChallengers(Mutex<Vec<(Key, Arc<[Challenger]>)>>);
-
-type Key = (Collective, u8, Capabilities);
-
-impl KnownChallengers {
-    /// The challengers of calls of this many digits, on communicators of a shape.
-    pub fn get(&self, shape: CommunicatorShape, of: Sameness) -> Arc<[Challenger]> {
-        let key = (of.collective, of.digits, of.there);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = known.iter().find(|(known, _)| *known == key) {
-            return found.clone();
-        }
-        let found: Arc<[Challenger]> =
-            challengers(of.collective, shape, of.first_bytes().max(1), of.there).into();
-        known.push((key, found.clone()));
-        found
+    match (one, other) {
+        (Choice::Algorithm(one), Choice::Algorithm(other)) => one.is_kin(&other),
+        _ => one == other,
     }
 }
-
-impl Clone for KnownChallengers {
-    fn clone(&self) -> KnownChallengers {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        KnownChallengers(Mutex::new(known.clone()))
-    }
-}
-
-impl PartialEq for KnownChallengers {
-    /// Always true: they follow from the shape.
-    fn eq(&self, _: &KnownChallengers) -> bool {
-        true
-    }
-}
-
-impl Eq for KnownChallengers {}
 
 #[cfg(test)]
 mod tests;

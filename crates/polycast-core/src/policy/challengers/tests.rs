@@ -94,12 +94,3 @@ fn what_needs_much_memory_is_no_challenger() {
         assert!(!found.iter().any(|name| name.starts_with("two-level")), "{collective}: {found:?}");
     }
 }
-
-#[test]
-fn what_is_predicted_is_kept() {
-    let (shape, predicted) = (shape(8, 4, 1000), KnownChallengers::default());
-    let of = Sameness::tuned(Collective::Allgather, 5000, Capabilities::ALL);
-    let found = predicted.get(shape, of);
-    assert!(Arc::ptr_eq(&found, &predicted.get(shape, of)) && !found.is_empty());
-    assert_eq!(*found, *challengers(Collective::Allgather, shape, 4096, Capabilities::ALL));
-}

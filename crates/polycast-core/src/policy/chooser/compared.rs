@@ -34,6 +34,8 @@ pub(super) struct Compared {
     measured: Option<MeasuredWays>,
     /// Trials; `None` until rank 0 was asked what the job knows.
     pub trials: Option<Trials>,
+    /// Ways of calls that have challengers: to predict these takes longer than a short call.
+    challenged: Vec<(Sameness, Ways)>,
 }
 
 /// Findings from measurements apart from the program's calls.
@@ -78,7 +80,8 @@ struct Candidates {
 impl Compared {
     /// `tries`: the program's calls are compared; `tunes`: ways are measured apart.
     pub fn new(ranks: u32, tries: bool, tunes: bool) -> Compared {
-        Compared { ranks, tries, measured: tunes.then(MeasuredWays::default), trials: None }
+        let measured = tunes.then(MeasuredWays::default);
+        Compared { ranks, tries, measured, trials: None, challenged: Vec::new() }
     }
 
     /// True if ranks are to judge first.
@@ -173,7 +176,8 @@ impl Compared {
             return Candidates { of: found.of, ways, best: Some(found.arm) };
         }
         let of = policy.sameness(call, there, epoch);
-        Candidates { of, ways: Ways::new(policy.ways_of(of)), best: None }
+        let known = self.challenged.iter().find(|(known, _)| *known == of).map(|(_, ways)| ways.clone());
+        Candidates { of, ways: known.unwrap_or_else(|| Ways::new(policy.ways_of(of))), best: None }
     }
 
     /// Who serves a call for which the rules decided `prior`. Trials count the call: if its way
@@ -203,6 +207,9 @@ impl Compared {
             return by_rules(Settled::ByRules);
         }
         let Candidates { of, ways, best } = self.candidates(policy, call, there, epoch);
+        if prior.is_challenged && self.challenged.iter().all(|(known, _)| *known != of) {
+            self.challenged.push((of, ways.clone()));
+        }
         let faster = |arm: Arm| Judgement {
             choice: ways[usize::from(arm)],
             why: Why::Faster,
@@ -295,6 +302,7 @@ impl MeasuredWays {
 }
 
 /// Ways to serve a call.
+#[derive(Clone, Debug)]
 struct Ways {
     choices: [Choice; MAX_ARMS],
     count: usize,

@@ -7,14 +7,13 @@
 
 use std::ops::Add;
 
-use crate::algorithm::Algorithm;
+use super::Algorithm;
 use crate::collective::Collective;
-use crate::policy::CommunicatorShape;
 
 /// The work of a call: steps of which each waits for the one before, until the last rank has all,
 /// and the room that it needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct CallWork {
+pub struct CallWork {
     /// Messages between nodes of which each waits for the one before.
     pub rounds: f64,
     /// Further messages that the busiest rank sends or gets in a row.
@@ -56,6 +55,17 @@ fn growths(factor: f64, count: f64) -> f64 {
     rounds
 }
 
+/// The spread of ranks over nodes that have about as many each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Ranks in all.
+    pub ranks: u32,
+    /// Nodes that hold them.
+    pub nodes: u32,
+    /// Ranks on the node that holds most.
+    pub on_node: u32,
+}
+
 /// A call, and the ranks that take part in it.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
@@ -71,38 +81,47 @@ struct Parts {
     radix: f64,
 }
 
-/// The work of a call by an algorithm on communicators of a shape; `None` where nobody knows.
-pub(super) fn work(
-    algorithm: &Algorithm,
-    collective: Collective,
-    shape: CommunicatorShape,
-    bytes: u64,
-) -> Option<CallWork> {
-    let whole = (bytes as f64).max(1.0);
-    let segment = algorithm.segment.map_or(whole, |segment| (segment.get() as f64).min(whole));
-    let radix = algorithm.given("k").map_or(2.0, |k| k as f64);
-    let parts = Parts {
-        ranks: shape.ranks.into(),
-        nodes: shape.nodes.into(),
-        on_node: shape.ranks_per_node.into(),
-        bytes: if collective == Collective::Barrier { 0.0 } else { whole },
-        segment,
-        segments: (whole / segment).ceil(),
-        radix,
-    };
-    let entry = algorithm.entry;
-    Some(match entry.name {
-        "cells" => parts.on_one_node(collective, true),
-        "direct" => parts.on_one_node(collective, false),
-        "multicast-push" | "multicast-pull" => parts.multicast(entry.name == "multicast-pull"),
-        "two-level" => {
-            let is_by_messages = algorithm.given("within").is_some();
-            let of_nodes = parts.of_nodes(collective);
-            of_nodes.between_ranks(collective, algorithm.between())?
-                + parts.on_each_node(collective, is_by_messages)
-        }
-        name => parts.between_ranks(collective, name.trim_start_matches("contention-free-"))?,
-    })
+/// Trees that grow by a factor: which of them is the fastest is more than their work says.
+const GROWING: [&str; 6] = ["binary", "k-ary", "binomial", "k-nomial", "split-binary", "double-tree"];
+
+impl Algorithm {
+    /// The work of a call; `None` where nobody knows.
+    pub fn work(&self, collective: Collective, spread: Spread, bytes: u64) -> Option<CallWork> {
+        let whole = (bytes as f64).max(1.0);
+        let segment = self.segment.map_or(whole, |segment| (segment.get() as f64).min(whole));
+        let parts = Parts {
+            ranks: spread.ranks.into(),
+            nodes: spread.nodes.into(),
+            on_node: spread.on_node.into(),
+            bytes: if collective == Collective::Barrier { 0.0 } else { whole },
+            segment,
+            segments: (whole / segment).ceil(),
+            radix: self.given("k").map_or(2.0, |k| k as f64),
+        };
+        Some(match self.entry.name {
+            "cells" => parts.on_one_node(collective, true),
+            "direct" => parts.on_one_node(collective, false),
+            "multicast-push" => parts.multicast(2.0),
+            "multicast-pull" => parts.multicast(3.0),
+            _ if self.entry.is_on_two_levels() => {
+                let is_by_messages = self.given("within").is_some();
+                let between = parts.of_nodes(collective).between_ranks(collective, self.between())?;
+                between + parts.on_each_node(collective, is_by_messages)
+            }
+            name => parts.between_ranks(collective, name.trim_start_matches("contention-free-"))?,
+        })
+    }
+
+    /// True if two algorithms are one with other segments, or trees of one kind: predictions of
+    /// their times differ by less than they are off.
+    pub fn is_kin(&self, other: &Algorithm) -> bool {
+        let kind = |algorithm: &Algorithm| {
+            let is_on_levels = algorithm.entry.is_on_two_levels();
+            let name = if is_on_levels { algorithm.between() } else { algorithm.entry.name };
+            (is_on_levels, if GROWING.contains(&name) { GROWING[0] } else { name })
+        };
+        kind(self) == kind(other)
+    }
 }
 
 impl Parts {
@@ -355,11 +374,11 @@ impl Parts {
         })
     }
 
-    /// A broadcast whose data goes out once. A long one asks for what was lost.
-    fn multicast(self, is_pull: bool) -> CallWork {
+    /// A broadcast whose data goes out once, and rounds of words about it.
+    fn multicast(self, rounds: f64) -> CallWork {
         let Parts { on_node, bytes, .. } = self;
         CallWork {
-            rounds: if is_pull { 3.0 } else { 2.0 },
+            rounds,
             messages: (bytes / DATAGRAM_BYTES).ceil(),
             multicast_bytes: bytes,
             node_rounds: f64::from(u8::from(on_node > 1.0)),
