@@ -9,8 +9,10 @@
 
 mod exchanges;
 mod open;
+mod open_on_node;
 mod patience;
 mod plan;
+mod process;
 mod progress;
 mod retired;
 mod serving;
@@ -31,12 +33,13 @@ use crate::attach::{View, World};
 use crate::call::{Answer, Buffers, Failure, OperationKey};
 use crate::door::Door;
 use crate::fault::{self, Point};
+use crate::machine;
 use crate::report::{self, Log, nanos};
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
-use crate::{machine, trials};
 use plan::Pool;
 pub use plan::{Operation, Plan};
+pub(crate) use process::Process;
 use progress::{Listeners, Over};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
@@ -50,6 +53,8 @@ pub struct Communicator {
     pub passing: [Passing; Collective::ALL.len()],
     /// The collective whose calls the door counts meanwhile.
     counted: Option<Collective>,
+    /// True if all ranks are on one host, whose processes have an arena.
+    is_in_arena: bool,
     /// The door's counts, which are 0 but for that collective.
     counts: *mut PassedCounts,
     door: Door,
@@ -87,7 +92,7 @@ impl Communicator {
         let earlier_calls = std::mem::take(unsafe { &mut *counts }).map(u64::from);
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
-            retired::visit();
+            Process::here().retired.visit();
             if world_ranks[rank.index()] == 0 {
                 settings::warn_of_problems();
             }
@@ -107,6 +112,7 @@ impl Communicator {
         let mut made = Communicator {
             passing: [Passing::NOTHING; Collective::ALL.len()],
             counted: None,
+            is_in_arena: World::get().ok().flatten().is_some_and(|world| world.are_in_arena(world_ranks)),
             counts,
             door,
             rank,
@@ -411,11 +417,10 @@ impl Communicator {
         self.chooser.add_up();
         match self.serving.take() {
             Some(serving) => {
-                let shape = serving.layout.shape;
-                let policy = self.chooser.policy().clone();
-                let trials = self.chooser.trials_mut();
+                let (shape, policy) = (serving.layout.shape, self.chooser.policy().clone());
+                let (trials, process) = (self.chooser.trials_mut(), serving.process.clone());
                 serving.detach(is_over, || {
-                    trials.into_iter().for_each(|trials| trials::ledgers::learn(shape, &policy, trials));
+                    trials.into_iter().for_each(|trials| process.ledgers.learn(shape, &policy, trials));
                 });
             }
             None => {
@@ -429,15 +434,8 @@ impl Communicator {
 /// What decides where this rank does not know the settings of the others.
 fn without_rules(ranks: u32) -> (Chooser, Log) {
     let settings = Arc::new(Settings::default());
-    let [ranks_per_processor, switches] = [1; 2];
-    let shape = CommunicatorShape {
-        ranks,
-        nodes: 1,
-        ranks_per_node: ranks,
-        ranks_per_processor,
-        switches,
-        network: None,
-    };
+    let (ranks_per_node, [nodes, ranks_per_processor, switches], network) = (ranks, [1; 3], None);
+    let shape = CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, network };
     let policy = Arc::new(Policy::new(settings.rules(None), shape));
     let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
     (chooser, Log::new(&settings, None))

@@ -17,7 +17,6 @@ use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
-use crate::usage::wrong;
 use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
@@ -117,8 +116,8 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent = args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text));
-            let agent = agent.transpose().map_err(wrong)?;
+            let agent =
+                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
             Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,
