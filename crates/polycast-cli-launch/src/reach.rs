@@ -19,7 +19,6 @@ use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
 
 use crate::hosts::{self, UnknownHosts};
 use crate::mpi::{Launch, Mpi};
-use crate::usage::wrong;
 
 /// The ssh command with options that make it behave: no question that nobody answers, no endless
 /// wait, no terminal.
@@ -51,10 +50,9 @@ impl Agent {
     ///
     /// # Errors
     /// There is no word, or a quote has no end.
-    pub fn named(option: &str, text: &str) -> Result<Agent, Box<dyn Error>> {
-        let words = shell_words::split(text).map_err(|error| wrong(format_args!("{option}: {error}")))?;
-        let mut words = words.into_iter();
-        let program = words.next().ok_or_else(|| wrong(format_args!("{option}: expected a command")))?;
+    pub fn named(option: &str, text: &str) -> Result<Agent, String> {
+        let mut words = shell_words::split(text).map_err(|error| format!("{option}: {error}"))?.into_iter();
+        let program = words.next().ok_or_else(|| format!("{option}: expected a command"))?;
         Ok(Agent { program, options: words.collect() })
     }
 
@@ -241,7 +239,7 @@ mod tests {
     #[test]
     fn an_agent_has_a_word() {
         for (text, problem) in [("", "--launcher: expected a command"), ("'a", "--launcher: ")] {
-            let error = Agent::named("--launcher", text).unwrap_err().to_string();
+            let error = Agent::named("--launcher", text).unwrap_err();
             assert!(error.starts_with(problem), "{error}");
         }
         assert_eq!(Agent::named("--launcher", "a 'b c'").unwrap().line_to("h"), "a 'b c' h true");

@@ -21,6 +21,7 @@ mod cells;
 mod futex;
 mod handed;
 mod memory;
+#[cfg(any(not(loom), test))]
 mod pages;
 #[cfg(not(loom))]
 mod raw;

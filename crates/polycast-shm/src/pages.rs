@@ -137,8 +137,13 @@ mod tests {
                 let theirs = words.clone();
                 let thread = loom::thread::spawn(move || {
                     let places = Places(&*theirs);
-                    let first = places.take(other);
-                    first.clone().into_iter().for_each(|taken| drop(places.give_back(taken)));
+                    if let Some(taken) = places.take(other) {
+                        places.give_back(taken);
+                    }
+                    // As who gives a block's memory back.
+                    if places.take_word(2) {
+                        places.clear(2, u64::MAX);
+                    }
                     places.take(other)
                 });
                 let mine = Places(&*words).take(one);

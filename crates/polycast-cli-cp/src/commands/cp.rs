@@ -275,7 +275,8 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
             Err(wrong("--lab: expected two hosts or more"))
         };
     }
-    let mut agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose()?;
+    let agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose();
+    let mut agent = agent.map_err(wrong)?;
     let mut names: Vec<String> = Vec::new();
     let listed = match hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())? {
         Some(listed) => listed.into_iter().map(|host| host.name).collect(),

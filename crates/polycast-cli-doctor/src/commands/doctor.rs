@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use polycast_cli_console::settings::variable;
 use polycast_net::{Family, InterfaceChoice};
 
 use super::{Outcome, print};
@@ -17,7 +18,7 @@ use crate::fleet::Fleet;
 use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
-use polycast_cli_console::settings::variable;
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,8 +117,8 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent =
-                args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text)).transpose()?;
+            let agent = args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text));
+            let agent = agent.transpose().map_err(wrong)?;
             Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,
