@@ -9,11 +9,12 @@ use std::path::Path;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Collective, Table};
+use polycast_core::policy::{self, Choice, Collective, ServedSums, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, WITNESS,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY,
+    WITNESS,
 };
 use polycast_net::InterfaceChoice;
 
@@ -106,6 +107,8 @@ pub struct Settings {
     pub is_shared_memory_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
+    /// The sums that are served, if the environment says so.
+    pub sums: Option<ServedSums>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
     /// The topology of the network that a file describes.
@@ -117,6 +120,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The user's word on sums; where polycast is off, the MPI has all of them.
+    pub fn sums_in_force(&self) -> Option<ServedSums> {
+        if self.is_off { Some(ServedSums::Mpi) } else { self.sums }
+    }
+
     /// Reads the environment of this process.
     pub fn from_environment() -> Settings {
         let mut settings = Settings::default();
@@ -142,6 +150,16 @@ impl Settings {
                     format!("{name}={value}: forced on every {calls}, no table is asked")
                 }
                 Err(error) => format!("{name}={value}: {error}; it is left aside"),
+            });
+        }
+        if let Some(word) = variable(SUMS) {
+            settings.sums = word.parse().ok();
+            settings.notes.push(match settings.sums {
+                Some(sums) => format!("{SUMS}={sums}: {}", of_sums(sums)),
+                None => format!(
+                    "{SUMS}={word}: expected one of {}; it is left aside",
+                    ServedSums::WORDS.join(", ")
+                ),
             });
         }
         if let Some(file) = variable(TABLE) {
@@ -172,6 +190,15 @@ impl Settings {
             });
         }
         settings
+    }
+}
+
+/// What becomes of sums, in words.
+fn of_sums(served: ServedSums) -> &'static str {
+    match served {
+        ServedSums::Auto => "sums are served where a rule names a way that keeps their order",
+        ServedSums::Canonical => "all sums are served, by ways that keep their order",
+        ServedSums::Mpi => "sums are left to the MPI",
     }
 }
 

@@ -23,7 +23,7 @@ use polycast_core::collective::{self, Collective};
 use polycast_core::network::Network;
 use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Request, Waiting, WhoServes};
 use polycast_core::policy::trials::Sample;
-use polycast_core::policy::{Choice, CommunicatorShape, Policy, ToStock};
+use polycast_core::policy::{Choice, CommunicatorShape, Policy, ServedSums, ToStock};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{Sizes, SteadyCalls, saturated};
@@ -122,16 +122,7 @@ impl Communicator {
 
     fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Communicator {
         let settings = Arc::new(Settings::default());
-        let [ranks_per_processor, switches] = [1; 2];
-        let shape = CommunicatorShape {
-            ranks,
-            nodes: 1,
-            ranks_per_node: ranks,
-            ranks_per_processor,
-            switches,
-            network: None,
-        };
-        let policy = Arc::new(Policy::new(settings.rules(None), shape));
+        let policy = Arc::new(Policy::new(settings.rules(None), CommunicatorShape::on_one_node(ranks)));
         let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
         let log = Log::new(&settings, None);
         let mut made = Communicator::with(door, (rank, ranks), None, chooser, log);
@@ -171,6 +162,12 @@ impl Communicator {
 
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// The sums that are served.
+    #[inline]
+    pub fn served_sums(&self) -> ServedSums {
+        self.chooser.policy().served_sums()
     }
 
     /// Decides who serves a call, alike on all ranks. Collective if the ranks must learn something

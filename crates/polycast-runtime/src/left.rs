@@ -14,6 +14,9 @@ const COLLECTIVES: usize = Collective::ALL.len();
 const KINDS: usize = 2;
 const LARGER: usize = 1;
 
+/// Collectives in which sums are.
+const SUMMED: [usize; 2] = [Collective::Reduce as usize, Collective::Allreduce as usize];
+
 fn kind_of(ranks: u32) -> usize {
     usize::from(ranks > 2)
 }
@@ -32,6 +35,12 @@ of_process! {
         [const { [const { [const { AtomicU64::new(0) }; 2] }; COLLECTIVES] }; KINDS];
 }
 
+of_process! {
+    /// Ranks of the job. Sums on communicators of all of them are served from the first one on or
+    /// never, so none is left at first.
+    static ALL_RANKS: AtomicU64 = AtomicU64::new(0);
+}
+
 /// Learns which calls the MPI serves in this job, from the settings and the shape of all its ranks.
 /// Learns nothing where some rank tells of its calls, or ways are measured for each call. All ranks
 /// come to the same: they do not count the calls that they leave here, and rules may ask how many
@@ -39,6 +48,7 @@ of_process! {
 pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     if !are_told && settings.tune.is_none() {
         let rules = settings.rules(None);
+        ALL_RANKS.with(|ranks| ranks.store(most.ranks.into(), Ordering::Relaxed));
         for kind in 0..KINDS {
             let ranks = match kind {
                 LARGER => Ranks { least: 3, most: most.ranks },
@@ -85,6 +95,9 @@ pub fn is_left(collective: usize, bytes: u64, ranks: u32) -> bool {
 /// of them, all of which were left.
 #[inline]
 pub fn is_left_at_first(collective: usize, bytes: u64, ranks: u32, earlier_calls: u32) -> bool {
+    if SUMMED.contains(&collective) && ALL_RANKS.with(|all| all.load(Ordering::Relaxed)) == u64::from(ranks) {
+        return false;
+    }
     AT_FIRST.with(|all| {
         let Some([below, calls]) = all[kind_of(ranks)].get(collective) else { return false };
         bytes < below.load(Ordering::Relaxed) && u64::from(earlier_calls) < calls.load(Ordering::Relaxed)
@@ -106,6 +119,8 @@ mod tests {
             ranks_per_node: 1,
             ranks_per_processor: 1,
             switches: 1,
+            are_parts: true,
+            is_of_all: true,
             network: None,
         };
         learn(settings, most, false);

@@ -21,7 +21,12 @@ const TABLE: &str = "version = 1\n[[rule]]\ncollective = \"bcast\"\nrate = \"8kb
 
 /// What jobs find in a lab of these links, until one is `enough`, or so many have run: the rate,
 /// and who is slow how.
-fn found(jobs: usize, enough: impl Fn(&str) -> bool, mpi: Mpi, burst: &[&str]) -> Option<Vec<(String, String)>> {
+fn found(
+    jobs: usize,
+    enough: impl Fn(&str) -> bool,
+    mpi: Mpi,
+    burst: &[&str],
+) -> Option<Vec<(String, String)>> {
     let (labs, folder) = (Labs::new(), tempfile::tempdir().unwrap());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(at("mixed.conf"), MIXED).unwrap();

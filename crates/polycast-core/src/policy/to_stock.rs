@@ -2,7 +2,7 @@
 //! communicator's rules need be looked at for them.
 
 use super::choose::{Stage, borders};
-use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
+use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules, ServedSums};
 
 /// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub type Communicators = (Ranks, CommunicatorShape);
 /// (`ranks` of a larger set of shape `most`), whatever the network between the ranks is like.
 pub fn to_stock_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
+        _ if are_all_summed(rules, collective) => 0,
         Some(Choice::Stock) => u64::MAX,
         Some(_) => 0,
         None if rules.prediction(collective).is_some() => 0,
@@ -42,12 +43,12 @@ impl ToStock {
     pub const NOTHING: ToStock = ToStock { below: 0, above: u64::MAX };
 
     /// The sizes that go to the MPI in all of these stages.
-    pub(super) fn of(stages: &[Stage]) -> ToStock {
-        let below = stages.iter().map(|stage| {
+    pub(super) fn of<'a>(stages: impl Iterator<Item = &'a Stage> + Clone) -> ToStock {
+        let below = stages.clone().map(|stage| {
             let first = stage.intervals.iter().position(|interval| !interval.is_to_stock());
             first.map_or(u64::MAX, |first| stage.first_bytes[first])
         });
-        let above = stages.iter().map(|stage| {
+        let above = stages.map(|stage| {
             let last = stage.intervals.iter().rposition(|interval| !interval.is_to_stock());
             last.map_or(0, |last| stage.first_bytes.get(last + 1).map_or(u64::MAX, |next| next - 1))
         });
@@ -69,10 +70,16 @@ pub struct AtFirst {
     pub calls: u64,
 }
 
+/// True if all sums among a collective's calls are served, whatever the rules say.
+fn are_all_summed(rules: Rules<'_>, collective: Collective) -> bool {
+    collective.combines() && rules.sums() == ServedSums::Canonical
+}
+
 /// The calls, for each collective and on any of these communicators, that rules serve from a later
-/// call on only.
+/// call on only; of communicators that have not all ranks of the larger set.
 pub fn to_stock_at_first(rules: Rules<'_>, of: Communicators) -> [AtFirst; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
+        _ if are_all_summed(rules, collective) => AtFirst::default(),
         (None, None) => {
             let served = served(rules, collective, of);
             let calls = served.first().map_or(0, |(_, call)| *call);
@@ -269,7 +276,7 @@ mod tests {
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, below) in Collective::ALL.into_iter().zip(below) {
                 for (number, shift) in &bytes {
-                    let call = Call { collective, bytes: Bytes(number >> shift) };
+                    let call = Call::new(collective, Bytes(number >> shift));
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.asks_before(&call, there, epoch);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
-    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SWITCH, TABLE,
+    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SUMS, SWITCH, TABLE,
     TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice, Range};
@@ -40,7 +40,8 @@ pub fn changes() -> u64 {
 /// Sets `name` for communicators attached from now on; false if there is no such setting. The
 /// caller has to forget what was learned by the former settings.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
+    let known =
+        [TABLE, TOPOLOGY, PARAMETERS, SUMS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));

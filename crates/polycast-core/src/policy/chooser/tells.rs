@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::super::{By, Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
+use super::super::{Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
 use super::alike::CallsAlike;
 use super::compared::is_comparable;
 use super::{Chooser, Learning, Standing};
@@ -60,7 +60,7 @@ impl Chooser {
     /// trying, and true if ways are being compared for such calls. `passed`: calls that the door has
     /// left by itself since it was asked last.
     pub fn expected(&self, collective: Collective, bytes: Bytes, passed: u64) -> (Choice, bool) {
-        let call = Call { collective, bytes };
+        let call = Call::new(collective, bytes);
         let (prior, epoch) = self.prior(&call, passed);
         match &self.state {
             Standing::Served(served) => {
@@ -70,7 +70,7 @@ impl Chooser {
             _ => {
                 let Learning { tries, tunes } = self.learning;
                 let are_tuned =
-                    tunes && prior.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
+                    tunes && !prior.by.is_users() && self.capabilities().has(Capabilities::PRIVATE);
                 (prior.choice, are_tuned || (tries && is_comparable(prior)))
             }
         }
