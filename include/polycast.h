@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 18u
+#define POLYCAST_INTERFACE_VERSION 19u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -160,24 +160,40 @@ typedef struct polycast_call {
     const polycast_reduction *reduction; /* NULL where nothing is combined; stays as long as the plan */
 } polycast_call;
 
-/* Sizes of calls: fewer bytes than `below`, and more than `above`, up to UINT32_MAX. */
-typedef struct polycast_sizes {
-    uint32_t below, above;
-} polycast_sizes;
+/* Calls of one collective that a door leaves to the stock MPI by itself; polycast_passes reads it. All ranks leave the same calls. */
+typedef struct polycast_passing {
+    uint32_t below, above; /* fewer bytes than `below`, or more than `above`: nobody counts the call */
+    uint32_t first, last;  /* so many bytes: the door counts the call, */
+    uint32_t until;        /* and asks from this count on */
+} polycast_passing;
 
-/* Calls to come of a collective in which nothing is combined, of `first` to `last` bytes. */
-typedef struct polycast_steady {
-    uint32_t collective;
-    uint32_t first, last;
-    uint32_t calls;
-} polycast_steady;
-
-/* One communicator, as the runtime knows it: what it begins with. It tells what polycast_plan would leave, as all ranks know, so that it need not be
- * called, and may be another after each call of the runtime. */
+/* One communicator, as the runtime knows it: what it begins with. It may be another after each call of the runtime for this communicator. */
 typedef struct polycast_communicator {
-    polycast_sizes passing[8]; /* by collective */
-    polycast_steady steady;    /* whoever leaves one of these counts it: one less in `calls` */
+    polycast_passing passing[8]; /* by collective */
 } polycast_communicator;
+
+/* 1 if the stock MPI serves a blocking call, as all ranks know: polycast_plan need not be asked. This is all that a door may decide by itself.
+ * `passing`: what the communicator begins with or, before it is attached, polycast_first_passing. `counts`: the communicator's, by collective;
+ * NULL: it has none yet, and what would be counted does not pass. A reduction that the door cannot describe is no such call. */
+static inline int polycast_passes(const polycast_passing *passing, uint32_t *counts, uint32_t collective,
+                                  size_t bytes) {
+    const polycast_passing *of = &passing[collective];
+    if (bytes > UINT32_MAX) {
+        return 0;
+    }
+    /* Another thread may call polycast_set meanwhile. */
+    if (bytes < __atomic_load_n(&of->below, __ATOMIC_RELAXED) ||
+        bytes > __atomic_load_n(&of->above, __ATOMIC_RELAXED)) {
+        return 1;
+    }
+    if (!counts || counts[collective] >= __atomic_load_n(&of->until, __ATOMIC_RELAXED) ||
+        bytes < __atomic_load_n(&of->first, __ATOMIC_RELAXED) ||
+        bytes > __atomic_load_n(&of->last, __ATOMIC_RELAXED)) {
+        return 0;
+    }
+    counts[collective]++;
+    return 1;
+}
 
 /* How a call is served; it may be run any number of times. No typedef: a function has that name. */
 struct polycast_plan;
@@ -217,19 +233,16 @@ int polycast_set(const char *name, const char *value);
  * Where MPI fails meanwhile, this rank does not know what the others do: all its calls are served, and give MPI's error. */
 int polycast_begin(const polycast_door *door, void *world, int rank, int size, int tag_most, int has_threads);
 
-/* 1 if the stock MPI serves such a call on whatever communicator of so many ranks: nothing need be made for one that has had no others. Local. */
-int polycast_leaves(uint32_t collective, uint64_t bytes, int ranks);
-
-/* The same for a communicator that has had so many calls of this collective, all of them left so: what is served from a later call on only. They
- * are to be counted. */
-int polycast_leaves_at_first(uint32_t collective, uint64_t bytes, int ranks, uint32_t earlier_calls);
+/* What passes on whatever communicator of so many ranks while it is not attached: nothing need be made for one that has had no other calls, but
+ * counts where one was counted. By collective; stays as long as the process. Local. */
+const polycast_passing *polycast_first_passing(int ranks);
 
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
  * program has called polycast_set since MPI began: then collective over it, so not to be called in a nonblocking call. *attached is NULL if
- * this communicator is to be left to the stock MPI; that is the same on all ranks. `earlier_calls`: what polycast_leaves_at_first has
- * left, by collective; NULL: none. */
+ * this communicator is to be left to the stock MPI; that is the same on all ranks. `counts`: the communicator's for polycast_passes, by collective.
+ * They stay until polycast_detach, and the runtime sets them to 0 when it has taken them. */
 int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, const int *world_ranks,
-                    const uint32_t *earlier_calls, polycast_communicator **attached);
+                    uint32_t *counts, polycast_communicator **attached);
 
 /* Gives it up. Local; the door's `close` is called now, or in a later call of the runtime, when MPI has nothing
  * more for it. `is_over`: MPI ends. */

@@ -142,8 +142,9 @@ int main(void) {
     }
     for (int rank = 0; rank < 2; rank++) {
         polycast_communicator *communicator;
+        uint32_t counts[8] = {0};
         double least = 1e18;
-        if (polycast_attach(&door, NULL, rank, 2, both, NULL, &communicator) || !communicator) {
+        if (polycast_attach(&door, NULL, rank, 2, both, counts, &communicator) || !communicator) {
             return fprintf(stderr, "expected to attach\n"), 1;
         }
         for (int round = 0; round < ROUNDS; round++) {

@@ -47,36 +47,6 @@ static inline const struct data *telling_data(const struct call *call, const str
 /* Blocking, and waited for at once; nonblocking; or to be started later, which all ranks prepare together. */
 enum when { NOW, AHEAD, PREPARED };
 
-/* Of a communicator that was not attached: nothing need be made for it yet. */
-static int is_left_at_first(struct communicator *state, uint32_t collective, size_t bytes) {
-    if (polycast_leaves(collective, bytes, state->size)) {
-        return 1;
-    }
-    uint32_t *earlier_calls = &state->earlier_calls[collective];
-    if (!polycast_leaves_at_first(collective, bytes, state->size, *earlier_calls)) {
-        return 0;
-    }
-    ++*earlier_calls;
-    return 1;
-}
-
-/* No rule ever serves this many bytes: nobody counts it. */
-static inline int passes(const polycast_communicator *communicator, uint32_t collective, size_t bytes) {
-    const polycast_sizes *sizes = &communicator->passing[collective];
-    return bytes <= UINT32_MAX && (bytes < sizes->below || bytes > sizes->above);
-}
-
-/* Like the call before, which polycast_plan has left: it is only counted. */
-static inline int is_steady(polycast_communicator *communicator, uint32_t collective, size_t bytes) {
-    polycast_steady *steady = &communicator->steady;
-    if (steady->calls == 0 || steady->collective != collective || bytes < steady->first ||
-        bytes > steady->last) {
-        return 0;
-    }
-    steady->calls--;
-    return 1;
-}
-
 /* A call goes to stock that is not waited for: who made it counts it. */
 static inline void count_left(enum when when, uint32_t collective, uint32_t because, uint64_t bytes) {
     if (when == NOW) {
@@ -89,17 +59,14 @@ static inline void count_left(enum when when, uint32_t collective, uint32_t beca
 static __attribute__((noinline)) struct communicator *known_from_now_on(const struct call *call,
                                                                         size_t bytes) {
     int ranks;
-    const int is_left =
-        PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS || polycast_leaves(call->collective, bytes, ranks);
-    return is_left ? NULL : door_communicator(call->comm);
+    const int passes = PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS ||
+                       polycast_passes(polycast_first_passing(ranks), NULL, call->collective, bytes);
+    return passes ? NULL : door_communicator(call->comm);
 }
 
 /* A communicator that is new; NULL: it stays so, and the call is left to stock. */
 static __attribute__((noinline)) struct communicator *attached_now(const struct call *call, enum when when,
                                                                    size_t bytes, struct communicator *state) {
-    if (when == NOW && is_left_at_first(state, call->collective, bytes)) {
-        return NULL;
-    }
     /* A call that only starts something must not wait for the other ranks. */
     if (when == AHEAD && __atomic_load_n(&door_attaches_together, __ATOMIC_RELAXED)) {
         return NULL;
@@ -119,11 +86,14 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
                                              struct reduction *reduction, size_t *bytes,
                                              struct communicator **state, struct outcome *outcome) {
     const int is_barrier = call->collective == POLYCAST_BARRIER;
-    if (door_is_over() || call->comm == MPI_COMM_NULL || (call->root < 0 && call->root != MPI_ROOT)) {
+    if (call->comm == MPI_COMM_NULL || (call->root < 0 && call->root != MPI_ROOT)) {
         return NULL;
     }
-    int is_known = door_known_communicator(call->comm, state);
-    const struct data *data = telling_data(call, is_known ? *state : NULL);
+    const enum known known = door_known_communicator(call->comm, state);
+    if (known == OVER) {
+        return NULL;
+    }
+    const struct data *data = telling_data(call, known == KNOWN ? *state : NULL);
     if (!is_barrier && (data->count < 0 || data->type == MPI_DATATYPE_NULL)) {
         return NULL;
     }
@@ -136,7 +106,7 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         count_left(when, call->collective, POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
-    if (!is_known) {
+    if (known == UNKNOWN) {
         *state = known_from_now_on(call, *bytes);
         if (!*state) {
             return NULL;
@@ -149,16 +119,12 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    const int is_attached = when == NOW && (*state)->runtime;
-    if (is_attached && passes((*state)->runtime, call->collective, *bytes)) {
-        return NULL;
-    }
     /* From here on calls are counted, also those in which something is wrong to this rank alone: the others make them. */
-    if (is_attached && !reduction && is_steady((*state)->runtime, call->collective, *bytes)) {
-        return NULL;
-    }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {
         count_left(when, call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
+        return NULL;
+    }
+    if (when == NOW && polycast_passes((*state)->passing, (*state)->counts, call->collective, *bytes)) {
         return NULL;
     }
     if ((*state)->is_new) {
@@ -209,11 +175,15 @@ static inline int are_uneven(size_t longest, size_t all, int ranks) {
 static int measure_blocks(struct call *call, enum when when, struct blocks *blocks) {
     struct communicator *state;
     int size;
-    if (door_is_over() || call->comm == MPI_COMM_NULL || !blocks->counts || !blocks->places ||
+    if (call->comm == MPI_COMM_NULL || !blocks->counts || !blocks->places ||
         call->receive.type == MPI_DATATYPE_NULL) {
         return 0;
     }
-    if (door_known_communicator(call->comm, &state) && state->size > 0) {
+    const enum known known = door_known_communicator(call->comm, &state);
+    if (known == OVER) {
+        return 0;
+    }
+    if (known == KNOWN && state->size > 0) {
         size = state->size;
     } else if (senders_in(call->comm, &size) != MPI_SUCCESS) {
         return 0;

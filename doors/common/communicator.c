@@ -119,6 +119,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) 
     int world_rank = 0;
     (void)comm, (void)keyval, (void)attribute, (void)extra;
     __atomic_store_n(&is_finalizing, 1, __ATOMIC_RELAXED);
+    forget_remembered();
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     pthread_mutex_lock(&alive_lock);
     for (struct communicator *state = alive; state; state = state->next) {
@@ -142,7 +143,7 @@ static void create_keyvals(void) {
 
 /* MPI looks attributes up under a lock, which takes longer than a short message on a node: each thread remembers what it has found of the
  * communicator of its last call. */
-int door_known_communicator(MPI_Comm comm, struct communicator **state) {
+enum known door_known_communicator(MPI_Comm comm, struct communicator **state) {
     static _Thread_local struct {
         MPI_Comm comm;
         /* NULL: it has none. */
@@ -152,17 +153,20 @@ int door_known_communicator(MPI_Comm comm, struct communicator **state) {
     unsigned long now = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
     if (last.comm == comm && last.changes == now) {
         *state = last.state;
-        return last.state != NULL;
+        return last.state ? KNOWN : UNKNOWN;
+    }
+    if (door_is_over()) {
+        return OVER;
     }
     int keyval = __atomic_load_n(&state_keyval, __ATOMIC_ACQUIRE);
     int is_known = 0;
     if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS) {
-        return 0;
+        return UNKNOWN;
     }
     last.comm = comm;
     last.state = is_known ? *state : NULL;
     last.changes = now;
-    return is_known;
+    return is_known ? KNOWN : UNKNOWN;
 }
 
 int door_world_ranks(MPI_Comm comm, int size, int *world_ranks) {
@@ -257,6 +261,7 @@ static struct communicator *new_state(MPI_Comm comm) {
     state->is_new = 1;
     state->user = comm;
     state->size = size;
+    state->passing = polycast_first_passing(size);
     PMPI_Comm_rank(comm, &state->rank);
     return state;
 }
@@ -269,8 +274,8 @@ static int is_attached(struct communicator *state, uint32_t *because) {
     if (world_ranks && door_world_ranks(state->user, state->size, world_ranks)) {
         *because = POLYCAST_BECAUSE_NOT_ATTACHED;
         if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == SERVED) {
-            polycast_attach(&door_functions, state, state->rank, state->size, world_ranks,
-                            state->earlier_calls, &state->runtime);
+            polycast_attach(&door_functions, state, state->rank, state->size, world_ranks, state->counts,
+                            &state->runtime);
         }
     }
     free(world_ranks);
@@ -281,6 +286,7 @@ struct communicator *door_attach(struct communicator *state) {
     uint32_t because;
     if (is_attached(state, &because)) {
         state->is_new = 0;
+        state->passing = state->runtime->passing;
         add_to_alive(state);
         return state;
     }

@@ -10,13 +10,14 @@
 
 /* What the door keeps for a communicator; hangs on it as an attribute. */
 struct communicator {
-    polycast_communicator *runtime; /* NULL: left to the stock MPI for ever, or while it is new */
-    uint32_t left_because;          /* for ever: POLYCAST_BECAUSE_* */
-    int is_new; /* it has had these calls by collective, all left by polycast_leaves_at_first */
-    uint32_t earlier_calls[8];
-    MPI_Comm user;
+    polycast_communicator *runtime;  /* NULL: left to the stock MPI for ever, or while it is new */
+    const polycast_passing *passing; /* of all communicators of the job while it is new, then its own */
+    uint32_t counts[8];              /* for polycast_passes */
+    uint32_t left_because;           /* for ever: POLYCAST_BECAUSE_* */
+    int is_new;                      /* not attached: all its calls have passed */
     int rank;
     int size; /* 0: left for ever */
+    MPI_Comm user;
 
     /* Outstanding messages by slot; MPI_REQUEST_NULL where there is none. */
     MPI_Request *requests;
@@ -56,12 +57,18 @@ struct communicator *door_attach(struct communicator *state);
 void door_begin(void);
 /* Which ranks of MPI_COMM_WORLD those of `comm` are; 0 if some are none. */
 int door_world_ranks(MPI_Comm comm, int size, int *world_ranks);
-/* MPI has begun to end: nothing is served any more. */
+/* MPI has begun to end. */
 int door_is_over(void);
 /* The program has changed a setting since MPI began: attaching waits for all ranks of the communicator. */
 extern int door_attaches_together;
-/* The state, without attaching: 1 and *state, or 0 if the communicator is new. */
-int door_known_communicator(MPI_Comm comm, struct communicator **state);
+/* What is known of a communicator. */
+enum known {
+    UNKNOWN, /* it has no state */
+    KNOWN,
+    OVER, /* MPI has begun to end: nothing is served or counted any more */
+};
+/* The state, if it is known, without attaching. */
+enum known door_known_communicator(MPI_Comm comm, struct communicator **state);
 
 /* Waits for the flights of a communicator that is freed; NULL: there are none anywhere. */
 extern void (*door_wait_for_flights)(const struct communicator *state);

@@ -259,7 +259,8 @@ static int door_choice(const char *collective, handle comm, int64_t bytes, char 
         return -1;
     }
     struct communicator *state = NULL;
-    if (bytes >= 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
+    if (bytes >= 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) == KNOWN &&
+        state->runtime) {
         return polycast_name_choice(state->runtime, which, (size_t)bytes, text, (size_t)size);
     }
     if (size > 0) {

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory, Error, FromArgMatches};
 
-use crate::terminal::{is_colourful, width};
+use crate::narrow_help::narrowed;
+use crate::terminal::{WIDTH, is_colourful, width};
 
 /// Reads the command line. An error is the exit status to end with: help was asked for, or the line
 /// could not be read, and the user has been told.
@@ -20,7 +21,18 @@ pub fn read<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
 /// Returns the command with everything below it, its help fitted to the terminal; negative numbers
 /// reach the code that refuses them.
 pub fn command<C: CommandFactory>() -> Command {
-    prepared(C::command()).term_width(width())
+    let command = prepared(C::command()).term_width(width());
+    if width() < WIDTH { fitted(command) } else { command }
+}
+
+/// Fits what stands below the options, in every verb.
+fn fitted(command: Command) -> Command {
+    let below = command.get_after_help().map(|text| narrowed(&text.to_string(), width()));
+    let command = match below {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    command.mut_subcommands(fitted)
 }
 
 /// Prepares a command for negative numbers: clap takes -1 for an unknown option, and proposes to

@@ -3,6 +3,7 @@
 pub mod command_line;
 pub mod draft;
 pub mod json_lines;
+mod narrow_help;
 pub mod numbers;
 pub mod outcome;
 pub mod picture;

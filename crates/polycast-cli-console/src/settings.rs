@@ -1,4 +1,4 @@
-//! What the environment tells the library, read here as the library reads it in a job.
+//! What the environment and the site's files tell the library, read here as the library reads it in a job.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,12 +6,15 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Collective, ServedSums, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
-use polycast_core::variables::{self, Reader, is_off};
+use polycast_core::variables::{
+    self, LIBRARY_DIRECTORY, MAX_SITE_BYTES, Reader, Site, SiteText, is_off, site_files,
+};
 pub use polycast_core::variables::{
     BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY,
     WITNESS,
@@ -229,7 +232,8 @@ pub fn problems(further: &[(String, String)]) -> Vec<String> {
         let error = value.parse::<InterfaceChoice>().err()?;
         Some(format!("{name}={value}: {error}; trees serve in place of multicast"))
     });
-    variables::problems(all).into_iter().chain(net).collect()
+    let by_files = SITE.problems(all.clone());
+    variables::problems(all).into_iter().chain(by_files).chain(net).collect()
 }
 
 /// Says on one line what is wrong with the variables, before ranks are started with them, and gives the variable that keeps
@@ -243,8 +247,37 @@ pub fn warn(further: &[(String, String)]) -> Option<(String, String)> {
     Some((variables::WARNED.to_owned(), "on".to_owned()))
 }
 
-/// Returns the value of a variable of this environment, unless it is empty.
+/// What the files of this host and this user set.
+static SITE: LazyLock<Site> = LazyLock::new(|| {
+    let text = |(file, is_of_site): (String, bool)| {
+        let text = polycast_system::text_if_there(&file, MAX_SITE_BYTES)?;
+        Some(SiteText { file, is_of_site, text })
+    };
+    let files = site_files(prefix().as_deref(), own);
+    Site::read(files.into_iter().filter_map(text))
+});
+
+/// The folder in which polycast is installed, as the library knows it from its own path.
+fn prefix() -> Option<String> {
+    if let Some(named) = own(LIBRARY_DIRECTORY) {
+        let named = Path::new(&named).canonicalize().ok()?;
+        return named.to_str()?.strip_suffix("/lib/polycast").map(str::to_owned);
+    }
+    let program = env::current_exe().ok()?.canonicalize().ok()?;
+    program.parent()?.parent()?.to_str().map(str::to_owned)
+}
+
+/// The value of a variable in this environment.
+fn own(name: &str) -> Option<String> {
+    Some(env::var_os(name)?.to_string_lossy().into_owned())
+}
+
+/// Returns the value in force of a variable, unless it is empty: the environment's, or what a file sets.
 pub fn variable(name: &str) -> Option<String> {
-    let value = env::var_os(name)?.to_string_lossy().into_owned();
-    Some(value).filter(|value| !value.is_empty())
+    SITE.value(name, own(name))
+}
+
+/// The file that sets a variable, if its value is the one in force.
+pub fn file_of(name: &str) -> Option<&'static str> {
+    SITE.file(name, own(name).as_deref())
 }

@@ -5,5 +5,5 @@ mod copy;
 
 pub use copy::agent::run as run_agent;
 
-use polycast_cli_console::{numbers, outcome, settings};
-use polycast_cli_launch::{fleet, helper_process, hosts};
+use polycast_cli_console::{numbers, outcome, settings, usage};
+use polycast_cli_launch::{fleet, helper_process, hosts, reach};

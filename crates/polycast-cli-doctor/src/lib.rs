@@ -5,5 +5,5 @@ mod doctor;
 
 pub use doctor::agent::run as run_agent;
 
-use polycast_cli_console::{numbers, outcome, terminal};
-use polycast_cli_launch::{fleet, helper_process, hosts, install};
+use polycast_cli_console::{numbers, outcome, terminal, usage};
+use polycast_cli_launch::{fleet, helper_process, hosts, install, reach};

@@ -3,4 +3,4 @@
 pub mod commands;
 
 use polycast_cli_console::{numbers, outcome, settings, terminal, usage};
-use polycast_cli_launch::{hosts, install, job_args, mpi, network};
+use polycast_cli_launch::{hosts, install, job_args, jobs, mpi, network, reach};

@@ -1,147 +1,96 @@
-//! Hosts on which a worker of ours is started, and how it gets there.
+//! Workers of ours on hosts: how they are started, and what to do where one does not answer.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use polycast_core::topology::{is_same_name, without_domain};
-use polycast_lab::{Lab, LabError, LabSpec, Lifetime, own_program};
+use polycast_lab::{Lab, LabError, own_program};
 
-/// The ssh command with options that make it behave: no question that nobody answers, no endless
-/// wait, no terminal.
-const SSH: [&str; 6] = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
+use crate::reach::{Agent, Reach, host_name};
 
 /// The advice where nothing is between here and a worker.
 const BY_HAND: &str = "run polycast there by hand and see what it says";
 
 /// The hosts on which workers are started.
-pub enum Fleet {
-    /// On this machine only.
-    Here {
-        /// The name it is shown by.
-        name: String,
-    },
-    /// On hosts that are reached by ssh.
-    Remote {
-        /// The names of the hosts.
-        hosts: Vec<String>,
-        /// The name of this machine, on which a worker is started without ssh.
-        here: String,
-        /// ssh with its options, or what stands for it.
-        agent: Vec<String>,
-        /// polycast on those hosts.
-        tool: PathBuf,
-    },
-    /// On the hosts of a lab.
-    Emulated(Lab),
+pub struct Fleet {
+    /// The names of the hosts.
+    hosts: Vec<String>,
+    reach: Reach,
+    /// polycast on hosts behind an agent; elsewhere it is this program.
+    tool: Option<PathBuf>,
 }
 
 impl Fleet {
     /// A fleet of this machine only.
     pub fn here() -> Fleet {
-        Fleet::Here { name: host_name() }
+        Fleet { hosts: vec![host_name()], reach: Reach::Here, tool: None }
     }
 
-    /// A fleet of hosts in the order of their names on the command line. `agent` stands in for ssh;
-    /// `tool` says where polycast is on the hosts, if not where it is here.
-    pub fn remote(
-        hosts: Vec<String>,
-        agent: Option<Vec<String>>,
-        tool: Option<PathBuf>,
-    ) -> std::io::Result<Fleet> {
-        let tool = tool.map_or_else(own_program, Ok)?;
-        let agent = agent.unwrap_or_else(|| SSH.map(str::to_owned).to_vec());
-        Ok(Fleet::Remote { hosts, here: host_name(), agent, tool })
+    /// A fleet of hosts in the order of their names on the command line. `tool` says where polycast is
+    /// on the hosts, if not where it is here.
+    pub fn remote(hosts: Vec<String>, agent: Option<Agent>, tool: Option<PathBuf>) -> Fleet {
+        Fleet { hosts, reach: Reach::Remote(agent.unwrap_or_else(Agent::ssh)), tool }
     }
 
     /// A fleet of the hosts of the lab of this name, or of a lab that is made as `lab` says and
     /// lives as long as this process.
     pub fn emulated(lab: &str) -> Result<Fleet, LabError> {
-        if !lab.contains('=') {
-            return Ok(Fleet::Emulated(Lab::open(lab)?));
-        }
-        let spec: LabSpec = lab.parse()?;
-        Ok(Fleet::Emulated(Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?))
+        let reach = Reach::lab_of(lab)?;
+        let hosts = reach.lab().map_or(&[][..], Lab::hosts).iter().map(|host| host.name.clone()).collect();
+        Ok(Fleet { hosts, reach, tool: None })
     }
 
     /// The hosts' names.
-    pub fn hosts(&self) -> Vec<String> {
-        match self {
-            Fleet::Here { name } => vec![name.clone()],
-            Fleet::Remote { hosts, .. } => hosts.clone(),
-            Fleet::Emulated(lab) => lab.hosts().iter().map(|host| host.name.clone()).collect(),
-        }
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The way to the hosts.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// True if the hosts share this machine, so that its own settings say nothing about them.
     pub fn is_emulated(&self) -> bool {
-        matches!(self, Fleet::Emulated(_))
+        self.reach.lab().is_some()
     }
 
     /// The command that starts a worker of this hidden verb on a host.
     pub fn worker_on(&self, host: &str, verb: &str) -> Result<Command, Box<dyn std::error::Error>> {
-        let own_tool = own_program()?;
-        let local = |tool: &Path| {
-            let mut command = Command::new(tool);
-            command.arg(verb);
-            command
-        };
-        Ok(match self {
-            Fleet::Here { .. } => local(&own_tool),
-            Fleet::Remote { here, .. } if is_here(host, here) => local(&own_tool),
-            Fleet::Remote { agent, tool, .. } => {
-                let (program, options) = agent.split_first().ok_or("expected a command in place of ssh")?;
-                let tool =
-                    tool.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", tool.display()))?;
-                let mut command = Command::new(program);
-                // The far side's shell reads the words again.
-                command.args(options).arg(host).arg(shell_words::quote(tool).as_ref()).arg(verb);
-                command
-            }
-            Fleet::Emulated(lab) => {
-                let mut command = lab.command_on(host, own_tool)?;
-                command.arg(verb);
-                command
-            }
-        })
+        self.reach.command_on(host, &self.tool_on(host)?, &[verb])
+    }
+
+    fn tool_on(&self, host: &str) -> std::io::Result<PathBuf> {
+        match &self.tool {
+            Some(tool) if self.reach.agent_to(host).is_some() => Ok(tool.clone()),
+            _ => own_program(),
+        }
     }
 
     /// The advice on a worker that does not answer; `code` is what it ended with, if it did.
     pub fn remedy_for(&self, host: &str, code: Option<i32>) -> String {
-        let Fleet::Remote { agent, tool, .. } = self else {
+        let Reach::Remote(agent) = &self.reach else {
             return BY_HAND.to_owned();
         };
         match code {
             Some(126 | 127) => format!(
                 "install polycast on {host} as {} (a folder that all hosts share is best), or say where it is: --remote-tool FILE",
-                tool.display()
+                self.tool_on(host).unwrap_or_else(|_| "polycast".into()).display()
             ),
             // An older polycast does not know the worker's verb and ends with status 2.
             Some(2) => self.remedy_for_version(host),
-            _ => format!("make this work without a password: {} {host} true", shell_words::join(agent)),
+            _ => format!("make this work without a password: {}", agent.line_to(host)),
         }
     }
 
     /// The advice on a worker of another version.
     pub fn remedy_for_version(&self, host: &str) -> String {
-        match self {
-            Fleet::Remote { .. } => {
+        match self.reach {
+            Reach::Remote(_) => {
                 format!("install version {} of polycast on {host}", env!("CARGO_PKG_VERSION"))
             }
-            _ => BY_HAND.to_owned(),
+            Reach::Here | Reach::Lab(_) => BY_HAND.to_owned(),
         }
     }
-}
-
-/// True if a name is this machine's, with or without its domain.
-pub fn is_here(host: &str, here: &str) -> bool {
-    is_same_name(host, "localhost")
-        || is_same_name(host, here)
-        || !host.contains('.') && is_same_name(host, without_domain(here))
-}
-
-/// The name of this machine.
-pub fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -149,31 +98,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_domain_may_be_left_out() {
-        assert!(
-            is_here("n1", "n1.site.org")
-                && is_here("n1.site.org", "n1.site.org")
-                && is_here("LocalHost", "n1")
-                && is_here("N1", "n1.site.org")
-                && is_here("N1.Site.org", "n1.site.org")
-        );
-        assert!(!is_here("n", "n1.site.org") && !is_here("n1.site.org", "n1") && !is_here("n2", "n1"));
-    }
-
-    #[test]
-    fn this_machine_is_not_logged_into() {
+    fn a_worker_is_this_program_or_the_one_over_there() {
         let here = host_name();
-        let fleet =
-            Fleet::remote(vec![here.clone(), "far".into()], None, Some("/opt/my tools/polycast".into()))
-                .unwrap();
-        assert_eq!(
-            fleet.worker_on(&here, "doctor-agent").unwrap().get_program(),
-            std::env::current_exe().unwrap()
-        );
+        let tool = Some("/opt/my tools/polycast".into());
+        let fleet = Fleet::remote(vec![here.clone(), "far".into()], None, tool);
+        let own = fleet.worker_on(&here, "doctor-agent").unwrap();
+        assert_eq!(own.get_program(), std::env::current_exe().unwrap());
         let far = fleet.worker_on("far", "doctor-agent").unwrap();
         let words: Vec<_> = far.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-        assert_eq!(far.get_program(), "ssh");
         assert_eq!(words[words.len() - 3..], ["far", "'/opt/my tools/polycast'", "doctor-agent"]);
+        assert!(fleet.remedy_for("far", Some(127)).contains("far as /opt/my tools/polycast (a folder"));
         assert!(fleet.remedy_for("far", Some(127)).contains("--remote-tool"));
         assert!(fleet.remedy_for("far", Some(255)).ends_with("far true"));
         assert!(fleet.remedy_for("far", Some(2)).starts_with("install version"));

@@ -10,5 +10,6 @@ pub mod line_process;
 pub mod mpi;
 pub mod network;
 pub mod place;
+pub mod reach;
 
 use polycast_cli_console::{numbers, settings, topology_input, usage};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::operation::capitalised;
 use crate::plot::{self, Axis, Chart, Curve, PlotError};
 use crate::point::{Point, are_of_several_mpis, is_sweep};
+use crate::terminal::count;
 
 /// Draws all points that have a time. What the axes, which are logarithmic, have no place for is left out: messages
 /// of 0 bytes.
@@ -19,9 +20,11 @@ pub fn of_times(points: &[Point], notes: Vec<String>) -> Result<String, PlotErro
     let is_one = points.iter().all(|point| point.collective == collective);
     let is_sweep = is_sweep(points);
     let title = format!(
-        "{}, {}{ranks} ranks on {nodes} hosts, from the {from}",
+        "{}, {}{} on {}, from the {from}",
         if is_one { format!("MPI_{}", capitalised(collective)) } else { "Collectives".to_owned() },
-        if is_sweep { "up to " } else { "" }
+        if is_sweep { "up to " } else { "" },
+        count(ranks, "rank", "ranks"),
+        count(nodes, "host", "hosts")
     );
     let mut chart =
         Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time (median, 95 % interval)"));
@@ -125,5 +128,7 @@ mod tests {
             assert!(svg.contains(text), "{text}: {svg}");
         }
         assert!(of_times(&points[..1], Vec::new()).is_err(), "nothing to draw");
+        let alone = [Point { nodes: 1, ..point("stock", 1024, Some(1.0)) }];
+        assert!(of_times(&alone, Vec::new()).unwrap().contains("4 ranks on 1 host,"));
     }
 }

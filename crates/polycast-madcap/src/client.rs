@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::PORT;
 use super::message::{Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
-use polycast_net::Group;
+use polycast_net::{Group, Ports};
 
 /// The longest time of an exchange, whatever the server does or does not do: a job waits for it.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -37,9 +37,9 @@ impl Lease {
         self.duration / 2
     }
 
-    /// A group at the leased address, with a random port, because MADCAP gives no ports.
-    pub fn group(&self, next: &mut impl FnMut() -> u64) -> Group {
-        Group { address: self.address, port: polycast_net::random_port(next) }
+    /// A group at the leased address, with one of these ports, because MADCAP gives none.
+    pub fn group(&self, ports: Ports, next: &mut impl FnMut() -> u64) -> Group {
+        Group { address: self.address, port: ports.random(next) }
     }
 }
 

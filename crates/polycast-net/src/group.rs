@@ -1,11 +1,89 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use crate::Family;
 
-/// The ports of random groups: above those of well-known services, below those that the kernel
-/// hands out by itself (32768 on).
-const PORTS: std::ops::RangeInclusive<u16> = 5_000..=32_767;
+/// A range of UDP and TCP ports, ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl Default for Ports {
+    /// Above those of well-known services, below those that the kernel hands out by itself (32768 on).
+    fn default() -> Ports {
+        Ports { first: 5_000, last: 32_767 }
+    }
+}
+
+impl Ports {
+    /// All ports of the range.
+    pub fn all(self) -> std::ops::RangeInclusive<u16> {
+        self.first..=self.last
+    }
+
+    /// A port of the range. `next` yields uniform random words.
+    pub fn random(self, next: &mut impl FnMut() -> u64) -> u16 {
+        self.first + (next() % self.all().len() as u64) as u16
+    }
+}
+
+/// Reads `20000-20099`, or one port.
+impl FromStr for Ports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Ports, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port >= 1024);
+        let ports = port(first).zip(port(last)).filter(|(first, last)| first <= last);
+        let expected = || "expected ports from 1024 to 65535, such as 20000-20099".to_owned();
+        ports.map(|(first, last)| Ports { first, last }).ok_or_else(expected)
+    }
+}
+
+/// A block of multicast addresses: those that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupBlock {
+    /// The first and the last address as numbers; IPv4 has the low 32 bits.
+    ends: (u128, u128),
+    family: Family,
+}
+
+impl GroupBlock {
+    /// The version of the Internet Protocol that the addresses are of.
+    pub fn family(self) -> Family {
+        self.family
+    }
+}
+
+/// Reads `239.192.7.0/24` or `ff15:7::/112`.
+impl FromStr for GroupBlock {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GroupBlock, String> {
+        let expected = || "expected a block of multicast addresses, such as 239.192.7.0/24".to_owned();
+        let (address, bits) = text.split_once('/').ok_or_else(expected)?;
+        let address: IpAddr = address.parse().map_err(|_| expected())?;
+        let (number, width, family) = match address {
+            IpAddr::V4(address) => (u128::from(u32::from(address)), 32, Family::V4),
+            IpAddr::V6(address) => (u128::from(address), 128, Family::V6),
+        };
+        // Eight bits fewer and the block would reach beyond multicast.
+        let least = if family == Family::V4 { 4 } else { 8 };
+        let bits: u32 =
+            bits.parse().ok().filter(|bits| (least..=width).contains(bits)).ok_or_else(expected)?;
+        let rest = (1_u128 << (width - bits)) - 1;
+        let ends = (number & !rest, number | rest);
+        let is_flooded_whole = family == Family::V4
+            && (ends.0..=ends.1).take(512).all(|number| is_flooded((number as u32).into()));
+        if !address.is_multicast() || is_flooded_whole {
+            return Err(expected());
+        }
+        Ok(GroupBlock { ends, family })
+    }
+}
 
 /// A multicast group: where datagrams go to and are received from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +106,8 @@ pub enum Range {
     LinkV6,
     /// ff12::/16 with 14 random bytes, for InfiniBand: librdmacm keeps the last ten, beside its signature and the partition's key.
     InfiniBand,
+    /// A block that the user or the site names.
+    Block(GroupBlock),
 }
 
 impl Range {
@@ -40,25 +120,34 @@ impl Range {
     }
 
     /// Returns the first and last addresses of the range's parts; none for IPv6.
-    fn v4(self) -> &'static [(u32, u32)] {
+    fn v4(self) -> Vec<(u32, u32)> {
         match self {
-            Range::OrganisationV4 => &[(0xEFC0_0000, 0xEFC3_FFFF)],
-            Range::GlobalV4 => &[(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)],
-            Range::LinkV6 | Range::InfiniBand => &[],
+            Range::OrganisationV4 => vec![(0xEFC0_0000, 0xEFC3_FFFF)],
+            Range::GlobalV4 => vec![(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)],
+            Range::Block(GroupBlock { ends: (first, last), family: Family::V4 }) => {
+                vec![(first as u32, last as u32)]
+            }
+            Range::LinkV6 | Range::InfiniBand | Range::Block(_) => Vec::new(),
         }
     }
 
     /// Returns how many groups can be drawn: addresses times ports.
     pub fn groups(self) -> u64 {
         let is_drawn = |block: &u32| !is_flooded(Ipv4Addr::from(*block));
-        let v4 = self.v4().iter().flat_map(|(first, last)| (*first..=*last).step_by(256).filter(is_drawn));
+        let v4 = self.v4().into_iter().flat_map(|(first, last)| (first..=last).step_by(256).filter(is_drawn));
         let addresses = match self {
             Range::LinkV6 => 1 << 31,
             // More than can be counted here: 80 bits.
             Range::InfiniBand => return u64::MAX,
-            Range::OrganisationV4 | Range::GlobalV4 => 256 * v4.count() as u64,
+            Range::Block(GroupBlock { ends: (first, last), .. }) if last - first < 256 => {
+                (last - first) as u64 + 1
+            }
+            Range::Block(GroupBlock { ends: (first, last), family: Family::V6 }) => {
+                u64::try_from(last - first).unwrap_or(u64::MAX).saturating_add(1)
+            }
+            Range::OrganisationV4 | Range::GlobalV4 | Range::Block(_) => 256 * v4.count() as u64,
         };
-        addresses * PORTS.len() as u64
+        addresses.saturating_mul(Ports::default().all().len() as u64)
     }
 }
 
@@ -70,8 +159,17 @@ impl Group {
 
     /// A group from this range.
     pub fn random_in(range: Range, next: &mut impl FnMut() -> u64) -> Group {
+        Group::random_of(range, Ports::default(), next)
+    }
+
+    /// A group of this range's addresses and these ports.
+    pub fn random_of(range: Range, ports: Ports, next: &mut impl FnMut() -> u64) -> Group {
         let address = match range {
-            Range::OrganisationV4 | Range::GlobalV4 => random_v4(range.v4(), next).into(),
+            Range::Block(GroupBlock { ends: (first, last), family: Family::V6 }) => {
+                let random = u128::from(next()) << 64 | u128::from(next());
+                Ipv6Addr::from(first | random & (first ^ last)).into()
+            }
+            Range::OrganisationV4 | Range::GlobalV4 | Range::Block(_) => random_v4(&range.v4(), next).into(),
             Range::LinkV6 => {
                 let id = 0x8000_0000 | next() as u32;
                 Ipv6Addr::new(0xff12, 0, 0, 0, 0, 0, (id >> 16) as u16, id as u16).into()
@@ -84,7 +182,7 @@ impl Group {
                 Ipv6Addr::from(address ^ u128::from(is_marked) << 96).into()
             }
         };
-        Group { address, port: random_port(next) }
+        Group { address, port: ports.random(next) }
     }
 
     /// The version of the Internet Protocol that the group is of.
@@ -94,11 +192,6 @@ impl Group {
             IpAddr::V6(_) => Family::V6,
         }
     }
-}
-
-/// A port for a group whose address comes from elsewhere (a MADCAP server gives addresses only).
-pub fn random_port(next: &mut impl FnMut() -> u64) -> u16 {
-    PORTS.start() + (next() % u64::from(PORTS.end() - PORTS.start() + 1)) as u16
 }
 
 /// Draws an address uniformly from the ranges (inclusive), without those that share a MAC address
@@ -183,6 +276,41 @@ mod tests {
             "ff12:1234:5678:9abc:def0:1122:3344:5566"
         );
         assert_eq!(drawn(0xa01b_0000_0000_0001, 0xffff << 16), "ff12:a01a::1:0:0:ffff");
+    }
+
+    #[test]
+    fn a_site_names_its_ports_and_groups() {
+        let mut state = 7_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.rotate_left(29)
+        };
+        let ports: Ports = "20000-20003".parse().unwrap();
+        let block = |text: &str| Range::Block(text.parse().unwrap());
+        let mut drawn = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let group = Group::random_of(block("239.192.7.0/31"), ports, &mut next);
+            drawn.insert(group.to_string());
+            let group = Group::random_of(block("ff15:7::/127"), "6000".parse().unwrap(), &mut next);
+            assert!(["[ff15:7::]:6000", "[ff15:7::1]:6000"].contains(&group.to_string().as_str()));
+        }
+        assert_eq!(drawn.len(), 8, "{drawn:?}");
+        assert_eq!(block("239.192.7.0/24").groups(), 256 * 27_768);
+        for wrong in ["", "80", "20099-20000", "20000-", "20000-99999", "a-b", "-5"] {
+            assert!(wrong.parse::<Ports>().is_err(), "{wrong}");
+        }
+        // The third and fourth are flooded, the last reaches beyond multicast.
+        for wrong in [
+            "239.192.7.0",
+            "10.0.0.0/24",
+            "239.0.0.0/24",
+            "224.0.0.0/25",
+            "239.192.7.0/33",
+            "fe80::/64",
+            "ff00::/4",
+        ] {
+            assert!(wrong.parse::<GroupBlock>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub enum Data<'a> {
     Source(&'a [u8]),
     /// The buffer that the message goes to.
     Sink(&'a mut [u8]),
+    /// The buffer that the message goes to, and memory, empty at first, for one that is longer: all of it goes there then.
+    Growing(&'a mut [u8], &'a mut Vec<u8>),
 }
 
 impl Data<'_> {
@@ -14,13 +16,38 @@ impl Data<'_> {
         match self {
             Data::Source(bytes) => bytes,
             Data::Sink(bytes) => bytes,
+            Data::Growing(bytes, memory) => {
+                if memory.is_empty() {
+                    bytes
+                } else {
+                    memory
+                }
+            }
         }
+    }
+
+    /// Finds room for the first `bytes` bytes of the message; false if there is none.
+    pub(super) fn has_room(&mut self, bytes: usize) -> bool {
+        let Data::Growing(own, memory) = self else { return bytes <= self.bytes().len() };
+        if bytes <= own.len().max(memory.len()) {
+            return true;
+        }
+        let has_room = memory.try_reserve(bytes - memory.len()).is_ok();
+        if has_room {
+            if memory.is_empty() {
+                memory.extend_from_slice(own);
+            }
+            memory.resize(bytes, 0);
+        }
+        has_room
     }
 
     /// Writes a part that has arrived; a source stays as it is.
     pub(super) fn write(&mut self, range: Range<usize>, bytes: &[u8]) {
-        if let Data::Sink(sink) = self {
-            sink[range].copy_from_slice(bytes);
+        match self {
+            Data::Source(_) => {}
+            Data::Growing(_, memory) if !memory.is_empty() => memory[range].copy_from_slice(bytes),
+            Data::Sink(sink) | Data::Growing(sink, _) => sink[range].copy_from_slice(bytes),
         }
     }
 }

@@ -157,6 +157,13 @@ impl DatagramRepair {
         }
     }
 
+    /// Goes on with a message of another length.
+    pub fn recut(&mut self, cut: Fragmentation) {
+        let [before, after] = [self.fragments, cut.fragments()].map(|all| all / ANSWERED_PER_MESSAGE);
+        self.may_answer = (self.may_answer + after).saturating_sub(before);
+        self.fragments = cut.fragments();
+    }
+
     /// The most time by which a node may ask later than others, so that it hears their requests
     /// first.
     pub fn spread(&self) -> Nanos {

@@ -35,6 +35,11 @@ impl Fragmentation {
         self.fragments
     }
 
+    /// True if no fragment follows this one.
+    pub fn is_last(self, fragment: u32) -> bool {
+        fragment + 1 == self.fragments
+    }
+
     /// The number of fragments that lie within the first `bytes` bytes of the message.
     pub fn whole_fragments(self, bytes: u64) -> u32 {
         if bytes >= self.message_bytes {

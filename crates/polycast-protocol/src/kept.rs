@@ -54,6 +54,8 @@ pub struct Answer<'a> {
     pub fragment: u32,
     /// True if the broadcast tells the ranks to leave multicast, as in [`Pushed`].
     pub tells_to_leave: bool,
+    /// True if it is the last one.
+    pub is_last: bool,
     /// The bytes of the fragment.
     pub bytes: &'a [u8],
 }
@@ -134,8 +136,8 @@ impl Kept {
     pub fn take_answer(&mut self) -> Option<Answer<'_>> {
         let (operation, fragment) = self.due.pop_front()?;
         let Stored { of, bytes } = self.copies.iter().find(|copy| copy.of.operation == operation)?;
-        let bytes = &bytes[of.cut.range(fragment)?];
-        Some(Answer { operation, fragment, tells_to_leave: of.tells_to_leave, bytes })
+        let (bytes, is_last) = (&bytes[of.cut.range(fragment)?], of.cut.is_last(fragment));
+        Some(Answer { operation, fragment, tells_to_leave: of.tells_to_leave, is_last, bytes })
     }
 }
 

@@ -16,7 +16,7 @@
 //! | done | successor ▶ predecessor | I have everything |
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
 //! | bye | to both neighbours | the communicator goes: nothing more will come |
-//! | failed | predecessor ▶ successor | I have no message for you: the ranks called with different sizes |
+//! | failed | predecessor ▶ successor | I have no message for you: the root has none, or I have no memory for it |
 //! | deaf | to the predecessor | some node does not hear multicast any more: hand it on |
 //! | loss probe | to a neighbour | nothing: the transport below notices that the message before got lost |
 //!
@@ -53,7 +53,7 @@ pub struct MessageHeader {
     pub communicator: u32,
     /// The broadcast that the message is about.
     pub operation: u64,
-    /// Bytes of the broadcast's data, as the sender of the message believes.
+    /// Bytes of the root's message; 0 if the sender does not know them.
     pub message_bytes: u64,
     /// True if the root had waited (root synchronisation); only with fragments.
     pub root_waited: bool,

@@ -22,7 +22,7 @@ pub enum Seen {
     New,
     /// A fragment seen before.
     Again,
-    /// A fragment of another size, or behind the end: its sender has another message in mind.
+    /// A fragment of another size, behind the end, or that there is no room for: its sender has another message in mind.
     Mismatch,
 }
 
@@ -61,11 +61,28 @@ impl Receiver {
         Receiver { cut, absent, prefix, multicast_end: 0, is_over: has_all, ..self }
     }
 
+    /// Goes on as a receiver of a message with another length, of which it has fragments that both have.
+    pub fn recut(&mut self, cut: Fragmentation) {
+        let seen = self.cut.fragments() - self.absent;
+        self.seen.grow(cut.fragments() as usize);
+        self.parities.clear();
+        (self.cut, self.absent) = (cut, cut.fragments() - seen);
+    }
+
+    /// True if some fragment from `first` on is there.
+    pub fn has_any_from(&self, first: u32) -> bool {
+        let first = first as usize;
+        first < self.seen.len() && self.seen.count_ones(first..) > 0
+    }
+
     /// Takes one fragment.
     pub fn take(&mut self, fragment: u32, payload: &[u8], data: &mut Data<'_>) -> Seen {
         let Some(range) = self.cut.range(fragment).filter(|range| range.len() == payload.len()) else {
             return Seen::Mismatch;
         };
+        if !data.has_room(range.end) {
+            return Seen::Mismatch;
+        }
         if self.seen.put(fragment as usize) {
             return Seen::Again;
         }

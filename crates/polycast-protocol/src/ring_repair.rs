@@ -50,6 +50,10 @@ pub struct RingRepair {
     form: Form,
     /// Fragments that the successor may ask for are below this one.
     fragments: u32,
+    /// True while this node does not know how long the message is; what the successor asks for beyond
+    /// `fragments` waits until it does.
+    awaits_size: bool,
+    deferred: Vec<Run>,
     has_predecessor: bool,
     has_successor: bool,
     /// Fragments for the successor that can be sent now.
@@ -101,6 +105,8 @@ impl RingRepair {
         RingRepair {
             form,
             fragments: if is_pull && has_successor { cut.fragments() } else { 0 },
+            awaits_size: is_pull && !is_root,
+            deferred: Vec::new(),
             has_predecessor: !is_root,
             has_successor,
             ready,
@@ -115,6 +121,20 @@ impl RingRepair {
             end_at: None,
             has_sent_end: !is_pull,
         }
+    }
+
+    /// Goes on with a message of another length; `is_certain`: it is the root's.
+    pub fn recut(&mut self, cut: Fragmentation, is_certain: bool, receiver: &Receiver) {
+        if self.form == Form::Push {
+            return;
+        }
+        for set in [&mut self.owed, &mut self.asked] {
+            set.grow(cut.fragments() as usize);
+        }
+        self.fragments = if self.has_successor { cut.fragments() } else { 0 };
+        self.awaits_size = !is_certain;
+        let deferred = std::mem::take(&mut self.deferred);
+        deferred.into_iter().for_each(|run| self.successor_asks(run, receiver));
     }
 
     /// A fragment has been seen for the first time.
@@ -135,8 +155,12 @@ impl RingRepair {
 
     /// The successor has asked for these fragments.
     pub fn successor_asks(&mut self, run: Run, receiver: &Receiver) {
-        let existing = self.fragments;
-        for fragment in run.fragments().take_while(|fragment| *fragment < existing) {
+        let asked = run.fragments();
+        if self.awaits_size && asked.end > self.fragments {
+            let first = asked.start.max(self.fragments);
+            self.deferred.push(Run { first, count: asked.end - first });
+        }
+        for fragment in asked.start..asked.end.min(self.fragments) {
             let is_new = !self.owed.put(fragment as usize);
             if is_new && receiver.has(fragment) {
                 self.ready.push_back(fragment);

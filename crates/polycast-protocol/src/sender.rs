@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Datagrams that are handed over together have one size, only the last may be shorter. Two are: the last fragment, and the
-//! end, which should arrive together with what it ends. So a short last fragment travels early:
+//! end, which should arrive together with what it ends. So the last fragment travels early, short or not, for it says how long
+//! the message is:
 //!
 //! ```text
 //!   one batch      n-1 │ 0 1 2 … n-2 end
@@ -20,7 +21,7 @@ use super::fragmentation::Fragmentation;
 use super::parity::{Class, classes_for, length, parity};
 use super::spec::{Form, Multicast};
 use super::tag::Key;
-use super::wire::{FLAG_AGAIN, Header, Kind, seal};
+use super::wire::{FLAG_AGAIN, FLAG_LAST, Header, Kind, LENGTH_BYTES, seal};
 
 /// The root's multicast of one message.
 #[derive(Debug)]
@@ -95,16 +96,8 @@ impl Sender {
     /// True if it is the last fragment's turn, as datagram `count` of a batch of at most `most`.
     fn is_turn_of_last(&self, count: u32, most: u32) -> bool {
         let last = self.cut.fragments() - 1;
-        let is_short =
-            self.cut.range(last).is_none_or(|range| range.len() < self.cut.payload_bytes() as usize);
-        let turn = if last < most { 0 } else { most - 1 };
-        !self.has_sent_last
-            && self.has_all()
-            && self.end_is_due
-            && is_short
-            && last > 0
-            && count == turn
-            && self.next_fragment == turn
+        let is_turn = if last < most { self.next_fragment == 0 && count == 0 } else { count == most - 1 };
+        !self.has_sent_last && self.has_all() && self.end_is_due && last > self.next_fragment && is_turn
     }
 
     /// Appends at most `most` datagrams, all of one size but for the last, and returns their
@@ -118,7 +111,7 @@ impl Sender {
         own_parity: &mut Vec<u8>,
         batch: &mut Vec<u8>,
     ) -> u32 {
-        let mut count = 0;
+        let (mut count, bytes) = (0, self.cut.message_bytes().to_le_bytes());
         while count < most {
             let is_turn_of_last = self.is_turn_of_last(count, most);
             let Some((kind, flags, fragment)) = self.next(is_turn_of_last) else { break };
@@ -129,7 +122,13 @@ impl Sender {
                     &own_parity[..]
                 }
                 Kind::Data => self.cut.range(fragment).map_or(&[][..], |range| &message[range]),
-                _ => &[],
+                _ => {
+                    if self.cut.payload_bytes() as usize >= LENGTH_BYTES {
+                        &bytes[..]
+                    } else {
+                        &[]
+                    }
+                }
             };
             seal(&header, payload, key, batch);
             count += 1;
@@ -140,18 +139,22 @@ impl Sender {
         count
     }
 
+    fn flags(&self, fragment: u32) -> u16 {
+        if self.cut.is_last(fragment) { FLAG_LAST } else { 0 }
+    }
+
     fn next(&mut self, is_turn_of_last: bool) -> Option<(Kind, u16, u32)> {
         let all = self.cut.fragments();
         if is_turn_of_last {
             self.has_sent_last = true;
-            Some((Kind::Data, 0, all - 1))
+            Some((Kind::Data, FLAG_LAST, all - 1))
         } else if let Some(&fragment) = self.again.front().filter(|fragment| **fragment < self.there) {
             self.again.pop_front();
-            Some((Kind::Data, FLAG_AGAIN, fragment))
+            Some((Kind::Data, FLAG_AGAIN | self.flags(fragment), fragment))
         } else if !self.has_sent_all() {
             let fragment = Some(self.next_fragment).filter(|fragment| *fragment < self.there)?;
             self.next_fragment += 1;
-            Some((Kind::Data, 0, fragment))
+            Some((Kind::Data, self.flags(fragment), fragment))
         } else if self.next_parity < self.parities {
             let class = Class { index: self.next_parity, classes: self.parities };
             self.next_parity += 1;
@@ -167,20 +170,20 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::super::tag::KEY_BYTES;
-    use super::super::wire::{HEADER_BYTES, open};
+    use super::super::wire::{FLAG_LAST, HEADER_BYTES, open};
     use super::*;
 
-    /// Kinds, flags and fragments of the batches that a message of 10 bytes in fragments of 4 gives.
+    /// Kinds, flags and fragments of the batches that a message of 20 bytes in fragments of 8 gives.
     fn batches(spec: Multicast, again_after_first: &[u32]) -> Vec<Vec<(Kind, u16, u32)>> {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-        let mut sender = Sender::new(Fragmentation::new(10, 4).unwrap(), spec);
+        let mut sender = Sender::new(Fragmentation::new(20, 8).unwrap(), spec);
         let mut all = Vec::new();
         while !sender.is_through() {
             let mut batch = Vec::new();
-            let count = sender.batch(2, &like, b"0123456789", &key, &mut Vec::new(), &mut batch);
+            let count = sender.batch(2, &like, b"0123456789abcdefghij", &key, &mut Vec::new(), &mut batch);
             let datagrams: Vec<_> = batch
-                .chunks(HEADER_BYTES + 4)
+                .chunks(HEADER_BYTES + 8)
                 .map(|datagram| open(datagram, 1, &key).unwrap().0)
                 .map(|header| (header.kind, header.flags, header.fragment))
                 .collect();
@@ -196,13 +199,14 @@ mod tests {
     #[test]
     fn everything_is_sent_once_and_what_was_missed_before_the_rest() {
         let (data, end, parity) = (Kind::Data, Kind::End, Kind::Parity);
-        assert_eq!(batches(Form::Push.into(), &[]), [vec![(data, 0, 0), (data, 0, 1)], vec![(data, 0, 2)]]);
+        let last = (data, FLAG_LAST, 2);
+        assert_eq!(batches(Form::Push.into(), &[]), [vec![(data, 0, 0), (data, 0, 1)], vec![last]]);
         assert_eq!(
             batches(Multicast { parity: true, ..Form::Pull.into() }, &[0]),
             [
-                vec![(data, 0, 0), (data, 0, 2)],
+                vec![(data, 0, 0), last],
                 vec![(data, FLAG_AGAIN, 0), (data, 0, 1)],
-                vec![(parity, 0, 10), (end, 0, 3)],
+                vec![(parity, 0, 20), (end, 0, 3)],
             ]
         );
     }
@@ -211,23 +215,22 @@ mod tests {
     fn what_is_not_there_is_not_sent() {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-        let mut sender = Sender::new(Fragmentation::new(18, 4).unwrap(), Form::Pull.into());
-        let count = |sender: &mut Sender| {
-            sender.batch(9, &like, b"0123456789abcdefgh", &key, &mut Vec::new(), &mut Vec::new())
-        };
+        let mut sender = Sender::new(Fragmentation::new(36, 8).unwrap(), Form::Pull.into());
+        let count =
+            |sender: &mut Sender| sender.batch(9, &like, &[0; 36], &key, &mut Vec::new(), &mut Vec::new());
         // The last one is shorter, so the end comes by itself.
-        for (bytes, sent) in [(0, 0), (3, 0), (4, 1), (11, 1), (11, 0), (17, 2), (18, 1), (18, 1)] {
+        for (bytes, sent) in [(0, 0), (7, 0), (8, 1), (23, 1), (23, 0), (35, 2), (36, 1), (36, 1)] {
             sender.limit(bytes);
             assert!(!sender.is_through());
             assert_eq!((sender.can_send(), count(&mut sender)), (sent > 0, sent), "{bytes} bytes are there");
         }
         assert!(sender.is_through());
         // Nobody asks for what was not sent; if somebody did it would wait, too.
-        let mut sender = Sender::new(Fragmentation::new(18, 4).unwrap(), Form::Pull.into());
-        sender.limit(4);
+        let mut sender = Sender::new(Fragmentation::new(36, 8).unwrap(), Form::Pull.into());
+        sender.limit(8);
         sender.send_again(2);
         assert_eq!((count(&mut sender), sender.can_send()), (1, false));
-        sender.limit(12);
+        sender.limit(24);
         assert_eq!(count(&mut sender), 3);
     }
 
@@ -237,17 +240,17 @@ mod tests {
             let key = Key::from_bytes([3; KEY_BYTES]);
             let like =
                 Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-            let mut sender = Sender::new(Fragmentation::new(bytes, 4).unwrap(), Form::Pull.into());
+            let mut sender = Sender::new(Fragmentation::new(bytes, 8).unwrap(), Form::Pull.into());
             let mut counts = Vec::new();
             while !sender.is_through() {
                 counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new(), &mut Vec::new()));
             }
             counts
         };
-        assert_eq!(kinds(4, 10), [1, 3], "2 | 0 1 end");
-        assert_eq!(kinds(4, 16), [4, 1], "0 1 2 3 | end: there is no room");
-        assert_eq!(kinds(4, 18), [4, 2], "0 1 2 4 | 3 end");
+        assert_eq!(kinds(4, 20), [1, 3], "2 | 0 1 end");
+        assert_eq!(kinds(4, 32), [4, 1], "3 0 1 2 | end: there is no room");
+        assert_eq!(kinds(4, 36), [4, 2], "0 1 2 4 | 3 end");
         assert_eq!(kinds(4, 3), [1, 1], "0 | end");
-        assert_eq!(kinds(1, 10), [1, 1, 1, 1]);
+        assert_eq!(kinds(1, 20), [1, 1, 1, 1]);
     }
 }

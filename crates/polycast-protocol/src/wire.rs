@@ -19,14 +19,14 @@ const TAG_AT: usize = 24;
 /// anything else.
 pub const JOB_AT: usize = 4;
 /// The version of the datagrams; the first byte of each.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A fragment of the message.
+    /// A fragment of the message; with [`FLAG_LAST`] the last one, which so says how long the message is.
     Data,
-    /// Every fragment has been sent; `fragment` is their number.
+    /// Every fragment has been sent; `fragment` is their number, the payload the message's length, if it has room for that.
     End,
     /// The exclusive or of all fragments, or with [`FLAG_CLASS`] of some, each filled up with zeroes; `fragment` is the
     /// message's length in 32 bits.
@@ -65,6 +65,10 @@ pub const FLAG_KNOWS_END: u16 = 16;
 pub const FLAG_REPEATED: u16 = 32;
 /// Flag: a parity of a class of fragments, whose index stands in bits 8 to 13.
 pub const FLAG_CLASS: u16 = 64;
+/// Flag of data: no fragment follows this one.
+pub const FLAG_LAST: u16 = 128;
+/// Bytes of a length in the payload of an end.
+pub const LENGTH_BYTES: usize = 8;
 
 /// The fields in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +194,7 @@ mod tests {
         assert_eq!(open(&datagram[..35], 7, &key(1)), Err(Reject::Forged), "cut short");
 
         let mut from_the_future = datagram.clone();
-        from_the_future[0] = 2;
+        from_the_future[0] = VERSION + 1;
         let tag = key(1).tag([&from_the_future[..TAG_AT], b"data"]);
         from_the_future[TAG_AT..HEADER_BYTES].copy_from_slice(&tag.to_le_bytes());
         assert_eq!(open(&from_the_future, 7, &key(1)), Err(Reject::Unknown));

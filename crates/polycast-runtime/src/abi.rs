@@ -2,8 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
+use polycast_core::collective::Collective;
+use polycast_core::policy;
+
 /// Version of the interface, `POLYCAST_INTERFACE_VERSION`: a door of another one is not understood.
-pub const INTERFACE_VERSION: u32 = 18;
+pub const INTERFACE_VERSION: u32 = 19;
 /// Capability of a door, `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// Capability of a door, `POLYCAST_GIVES_WAY`.
@@ -69,26 +72,52 @@ pub struct DoorTable {
     pub take_leave: unsafe extern "C" fn(),
 }
 
-/// `polycast_sizes` of polycast.h, field by field.
+/// Counts of calls by collective, which the door has for `polycast_passes`.
+pub type PassedCounts = [u32; Collective::ALL.len()];
+
+/// `polycast_passing` of polycast.h, field by field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct Passing {
     pub below: u32,
     pub above: u32,
-}
-
-/// `polycast_steady` of polycast.h, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SteadyCalls {
-    pub collective: u32,
     pub first: u32,
     pub last: u32,
-    pub calls: u32,
+    pub until: u32,
 }
 
-impl SteadyCalls {
-    pub const NONE: SteadyCalls = SteadyCalls { collective: 0, first: 0, last: 0, calls: 0 };
+impl Passing {
+    /// No call.
+    pub const NOTHING: Passing = Passing { below: 0, above: u32::MAX, first: 0, last: 0, until: 0 };
+
+    /// Lets calls of `first` to `last` bytes pass until the door has counted `calls`.
+    #[inline]
+    pub fn count(&mut self, (first, last): (u64, u64), calls: u64) {
+        if let Ok(first) = u32::try_from(first) {
+            (self.first, self.last, self.until) = (first, saturated(last), saturated(calls));
+        }
+    }
+
+    /// `polycast_passes` of polycast.h, for doors without C.
+    #[cfg(test)]
+    pub fn passes(&self, bytes: usize, count: &mut u32) -> bool {
+        let Ok(bytes) = u32::try_from(bytes) else { return false };
+        if bytes < self.below || bytes > self.above {
+            return true;
+        }
+        let is_counted = *count < self.until && (self.first..=self.last).contains(&bytes);
+        *count += u32::from(is_counted);
+        is_counted
+    }
+}
+
+impl From<policy::Passing> for Passing {
+    fn from(policy::Passing { uncounted, counted, until }: policy::Passing) -> Passing {
+        let (below, above) = (saturated(uncounted.below), saturated(uncounted.above));
+        let mut passing = Passing { below, above, ..Passing::NOTHING };
+        passing.count(counted, until);
+        passing
+    }
 }
 
 /// A number of bytes as a field of 32 bits has it: a larger one becomes the largest that fits.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use polycast_core::policy::chooser::Chosen;
 use polycast_core::policy::{self, Choice, Collective, Epoch};
 use polycast_core::protocol::{Counters, Mismatch};
+use polycast_core::schedule::{Buffer, Slice};
 use polycast_core::units::Bytes;
 
 use crate::abi::{MpiError, Reduction};
@@ -41,6 +42,19 @@ impl Buffers {
     /// The buffers of a broadcast, which has a single one.
     pub fn broadcast(output: *mut u8) -> Buffers {
         Buffers { input: null(), output, reduction: null() }
+    }
+
+    /// The address of a slice's bytes, where scratch memory begins at `scratch`. Of the input they are
+    /// only read.
+    #[inline]
+    pub fn address(&self, slice: &Slice, scratch: *mut u8) -> *mut u8 {
+        let first = match slice.buffer {
+            Buffer::Input => self.input.cast_mut(),
+            Buffer::Output => self.output,
+            Buffer::Scratch => scratch,
+        };
+        // wrapping_add: nothing at the end of a buffer is behind it.
+        first.wrapping_add(slice.bytes.start as usize)
     }
 }
 

@@ -23,10 +23,10 @@ use polycast_core::collective::{self, Collective};
 use polycast_core::network::Network;
 use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Request, Waiting, WhoServes};
 use polycast_core::policy::trials::Sample;
-use polycast_core::policy::{Choice, CommunicatorShape, Policy, ServedSums, ToStock};
+use polycast_core::policy::{Choice, CommunicatorShape, Policy, ServedSums};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::abi::{Sizes, SteadyCalls, saturated};
+use crate::abi::{PassedCounts, Passing};
 use crate::attach::{View, World};
 use crate::call::{Answer, Buffers, Failure, OperationKey};
 use crate::door::Door;
@@ -41,19 +41,17 @@ use progress::{Listeners, Over};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
 
-/// Sizes of the calls that the door leaves by itself, by collective.
-pub type Passing = [Sizes; Collective::ALL.len()];
-
 /// A communicator as the door holds it: `polycast_communicator` of polycast.h, which knows the
-/// first fields.
+/// first field.
 #[repr(C)]
 pub struct Communicator {
-    /// Calls that the door leaves without asking; none while somebody reads what becomes of calls.
-    pub passing: Passing,
-    /// Calls that the door leaves as well, and counts: it gives back the rest.
-    pub steady: SteadyCalls,
-    /// Calls that the door was given so.
-    given: u32,
+    /// Calls that the door leaves without asking, by collective; none while somebody reads what
+    /// becomes of calls.
+    pub passing: [Passing; Collective::ALL.len()],
+    /// The collective whose calls the door counts meanwhile.
+    counted: Option<Collective>,
+    /// The door's counts, which are 0 but for that collective.
+    counts: *mut PassedCounts,
     door: Door,
     rank: Rank,
     ranks: u32,
@@ -72,15 +70,21 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// A communicator after `earlier_calls` of each collective; `None` if all ranks leave it to the
+    /// A communicator after the calls that the door has counted; `None` if all ranks leave it to the
     /// stock MPI. Local, unless the program has changed settings. Where MPI fails on this rank, the
     /// others may serve: its calls give MPI's error.
-    pub fn new(
+    ///
+    /// # Safety
+    /// The counts stay until the communicator is detached, and nobody else looks at them in a call
+    /// of the runtime for it.
+    pub unsafe fn new(
         door: Door,
         rank: Rank,
         world_ranks: &[u32],
-        earlier_calls: [u32; Collective::ALL.len()],
+        counts: *mut PassedCounts,
     ) -> Option<Communicator> {
+        // SAFETY: the caller's promise.
+        let earlier_calls = std::mem::take(unsafe { &mut *counts }).map(u64::from);
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
             retired::visit();
@@ -88,59 +92,22 @@ impl Communicator {
                 settings::warn_of_problems();
             }
         });
-        let made = match Communicator::find_rules(door, rank, world_ranks, earlier_calls.map(u64::from)) {
-            Ok(made) => made?,
-            Err(failure) => Communicator::broken(door, rank, world_ranks.len() as u32, failure),
+        let ranks = world_ranks.len() as u32;
+        let chosen = Communicator::find_rules(&door, rank, world_ranks, earlier_calls);
+        let (view, chooser, log, failure) = match chosen {
+            Ok(found) => {
+                let (view, chooser, log) = found?;
+                (Some(view), chooser, log, None)
+            }
+            Err(failure) => {
+                let (chooser, log) = without_rules(ranks);
+                (None, chooser, log, Some(failure))
+            }
         };
-        report::attached();
-        Some(made)
-    }
-
-    fn find_rules(
-        door: Door,
-        rank: Rank,
-        world_ranks: &[u32],
-        earlier_calls: [u64; Collective::ALL.len()],
-    ) -> Result<Option<Communicator>, Failure> {
-        let Some(world) = World::get()? else { return Ok(None) };
-        let Some(view) = View::of(&world, &door, rank.index(), world_ranks.len())? else { return Ok(None) };
-        let found = catch_unwind(AssertUnwindSafe(|| {
-            view.tell(rank, world_ranks);
-            (
-                view.policy(&world, rank, world_ranks, None),
-                world.room.map(|room| LongestCalls::new(room, view.shape(&world, world_ranks))),
-                Log::new(&view.settings, CallTrace::of(rank, world_ranks)),
-            )
-        }));
-        let (policy, longest, log) = found.map_err(|_| Failure::Internal)?;
-        let Settings { trials, tune, .. } = &*view.settings;
-        let learning = Learning { tries: *trials, tunes: tune.is_some() };
-        let chooser = Chooser::new(policy, learning, longest, earlier_calls, log.is_wanted());
-        let of = (rank, world_ranks.len() as u32);
-        Ok(Some(Communicator::with(door, of, Some(view), chooser, log)))
-    }
-
-    fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Communicator {
-        let settings = Arc::new(Settings::default());
-        let policy = Arc::new(Policy::new(settings.rules(None), CommunicatorShape::on_one_node(ranks)));
-        let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
-        let log = Log::new(&settings, None);
-        let mut made = Communicator::with(door, (rank, ranks), None, chooser, log);
-        made.fail(failure);
-        made
-    }
-
-    fn with(
-        door: Door,
-        (rank, ranks): (Rank, u32),
-        view: Option<Arc<View>>,
-        chooser: Chooser,
-        log: Log,
-    ) -> Communicator {
         let mut made = Communicator {
-            passing: [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()],
-            steady: SteadyCalls::NONE,
-            given: 0,
+            passing: [Passing::NOTHING; Collective::ALL.len()],
+            counted: None,
+            counts,
             door,
             rank,
             ranks,
@@ -153,7 +120,34 @@ impl Communicator {
             plans: Pool::default(),
         };
         made.tell_door();
-        made
+        if let Some(failure) = failure {
+            made.fail(failure);
+        }
+        report::attached();
+        Some(made)
+    }
+
+    fn find_rules(
+        door: &Door,
+        rank: Rank,
+        world_ranks: &[u32],
+        earlier_calls: [u64; Collective::ALL.len()],
+    ) -> Result<Option<(Arc<View>, Chooser, Log)>, Failure> {
+        let Some(world) = World::get()? else { return Ok(None) };
+        let Some(view) = View::of(&world, door, rank.index(), world_ranks.len())? else { return Ok(None) };
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            view.tell(rank, world_ranks);
+            (
+                view.policy(&world, rank, world_ranks, None),
+                world.room.map(|room| LongestCalls::new(room, view.shape(&world, world_ranks))),
+                Log::new(&view.settings, CallTrace::of(rank, world_ranks)),
+            )
+        }));
+        let (policy, longest, log) = found.map_err(|_| Failure::Internal)?;
+        let Settings { trials, tune, .. } = &*view.settings;
+        let learning = Learning { tries: *trials, tunes: tune.is_some() };
+        let chooser = Chooser::new(policy, learning, longest, earlier_calls, log.is_wanted());
+        Ok(Some((view, chooser, log)))
     }
 
     pub fn rank(&self) -> Rank {
@@ -270,35 +264,34 @@ impl Communicator {
         }
     }
 
-    /// Tells the door which calls it leaves uncounted.
+    /// Tells the door which calls pass, when none are counted.
     fn tell_door(&mut self) {
-        self.passing = self
-            .chooser
-            .passing()
-            .map(|ToStock { below, above }| Sizes { below: saturated(below), above: saturated(above) });
+        self.passing = self.chooser.passing().map(Passing::from);
     }
 
-    /// Gives the door the calls alike that it may leave, and counts.
+    /// Lets the door count the calls alike that it may leave.
     #[inline]
     fn give_to_door(&mut self) {
-        let Some(counted) = self.chooser.passing_if_counted() else { return };
-        let Ok(first) = u32::try_from(*counted.bytes.start()) else { return };
-        self.given = saturated(counted.calls);
-        let (collective, last) = (counted.collective as u32, saturated(*counted.bytes.end()));
-        self.steady = SteadyCalls { collective, first, last, calls: self.given };
+        if let Some((collective, bytes, calls)) = self.chooser.passing_and_counted() {
+            self.passing[collective as usize].count(bytes, calls);
+            self.counted = Some(collective);
+        }
     }
 
-    /// Counts the calls that the door has left, and takes back the rest.
+    /// Takes the calls that the door has counted, which counts no more.
     #[inline]
     fn count_passed(&mut self) {
-        if self.given > 0 {
-            self.chooser.passed(self.passed_by_door());
-            (self.given, self.steady) = (0, SteadyCalls::NONE);
+        if let Some(collective) = self.counted.take() {
+            // SAFETY: the promise of `new`.
+            let passed = std::mem::take(unsafe { &mut (*self.counts)[collective as usize] });
+            self.chooser.passed(passed.into());
+            self.passing[collective as usize].until = 0;
         }
     }
 
     fn passed_by_door(&self) -> u64 {
-        u64::from(self.given - self.steady.calls)
+        // SAFETY: the promise of `new`.
+        self.counted.map_or(0, |collective| unsafe { (*self.counts)[collective as usize] }.into())
     }
 
     /// What serves, for a call that was planned.
@@ -440,6 +433,14 @@ impl Communicator {
             }
         }
     }
+}
+
+/// What decides where this rank does not know the settings of the others.
+fn without_rules(ranks: u32) -> (Chooser, Log) {
+    let settings = Arc::new(Settings::default());
+    let policy = Arc::new(Policy::new(settings.rules(None), CommunicatorShape::on_one_node(ranks)));
+    let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
+    (chooser, Log::new(&settings, None))
 }
 
 #[cfg(test)]

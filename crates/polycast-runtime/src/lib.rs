@@ -18,7 +18,7 @@
 //!     report         what was done and why, when MPI ends
 //!     trace          when each call was made and returned, and what it waited for, where that is wanted
 //!     node_memory    what the ranks of a node share
-//!     left           calls that the door leaves to the MPI by itself
+//!     passing        calls that pass the door before a communicator is attached
 //!     idle           what a rank does while it waits, on the process's sockets
 //!     settings       environment and overrides
 //!     messages       what MPI has, and its memory
@@ -49,7 +49,6 @@ mod floating_point;
 mod identity;
 mod idle;
 mod interface;
-mod left;
 #[cfg(all(not(test), any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod libc_names;
 mod machine;
@@ -59,6 +58,7 @@ mod multicast;
 mod node_memory;
 mod of_process;
 mod operation;
+mod passing;
 mod reason;
 mod report;
 mod say;

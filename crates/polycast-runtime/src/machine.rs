@@ -163,6 +163,20 @@ pub fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
+/// The path of this library, as the loader mapped it.
+pub fn library() -> Option<String> {
+    stand_in!(|_machine| None);
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let path = |line: &str| line.find('/').map(|at| line[at..].to_owned());
+    maps.lines().filter_map(path).find(|path| path.ends_with("/libpolycast.so"))
+}
+
+/// The text of a file, if there is one; an error says in words what was found instead.
+pub fn text_if_there(file: &str, most_bytes: usize) -> Option<Result<String, String>> {
+    stand_in!(|machine| machine.text_if_there(file));
+    polycast_system::text_if_there(file, most_bytes)
+}
+
 /// Writes to standard error. A failure to write is ignored.
 pub fn say(text: &str) {
     stand_in!(|machine| machine.say(text));

@@ -129,6 +129,18 @@ impl Messages {
         }
     }
 
+    /// The rank of each rank in MPI_COMM_WORLD.
+    #[cfg(test)]
+    pub fn world_ranks(&self) -> Arc<[u32]> {
+        self.address.world_ranks.clone()
+    }
+
+    /// The tag for which one of the communicator's own stands.
+    #[cfg(test)]
+    pub fn tag(&self, own: c_int) -> c_int {
+        self.address.first_tag + own
+    }
+
     /// True if a message is on its way out.
     pub fn is_sending(&self) -> bool {
         self.sends_in_flight > 0

@@ -10,7 +10,7 @@ use arbitrary::{Result, Unstructured};
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body, MessageHeader};
 use polycast_protocol::parity::{Class, classes_for, length, parity};
-use polycast_protocol::wire::{Header, Kind, open};
+use polycast_protocol::wire::{FLAG_LAST, Header, Kind, LENGTH_BYTES, open};
 use polycast_protocol::{
     Action, Capacity, Data, Delivery, Endpoint, Form, Fragmentation, Key, Membership, Mismatch, Multicast,
     ReceptionReport, RootSync, Run,
@@ -186,6 +186,11 @@ impl World {
         Header { kind, flags, job: JOB, communicator: COMMUNICATOR, operation, fragment }
     }
 
+    /// The flag of the last fragment.
+    fn last(&self, operation: u64, fragment: u32) -> u16 {
+        if self.cut(operation).is_last(fragment) { FLAG_LAST } else { 0 }
+    }
+
     fn true_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
         let (message, cut) = (truth(operation), self.cut(operation));
         let flags = input.int_in_range(0..=31)?;
@@ -207,7 +212,11 @@ impl World {
                 let payload = u64::from(sent).to_le_bytes();
                 self.datagram(&self.header(operation, Kind::Done, flags, node), &payload);
             }
-            0 => self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), &[]),
+            0 => {
+                let has_room = self.payload_bytes as usize >= LENGTH_BYTES;
+                let payload = if has_room { &truth_bytes(operation).to_le_bytes()[..] } else { &[] };
+                self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), payload);
+            }
             1 => {
                 let most = classes_for(cut);
                 let flags = match input.int_in_range(0..=most)? {
@@ -221,6 +230,7 @@ impl World {
             _ => {
                 let fragment = input.int_in_range(0..=cut.fragments() - 1)?;
                 let range = cut.range(fragment).expect("it exists");
+                let flags = flags | self.last(operation, fragment);
                 self.datagram(&self.header(operation, Kind::Data, flags, fragment), &message[range]);
             }
         }
@@ -248,7 +258,8 @@ impl World {
         let range = self.cut(operation).range(0).expect("the first one");
         let payload = truth(operation)[range].to_vec();
         for _ in 0..2 * MAX_EARLY_BYTES / (64 + payload.len()) {
-            self.datagram(&self.header(operation, Kind::Data, 0, 0), &payload);
+            let flags = self.last(operation, 0);
+            self.datagram(&self.header(operation, Kind::Data, flags, 0), &payload);
         }
         Ok(())
     }
@@ -308,7 +319,8 @@ impl World {
 
     fn any_message(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
         let bytes: Vec<u8> = input.arbitrary()?;
-        if !matches!(message::decode(&bytes), Some((_, Body::Fragments(..)))) {
+        // These say how long the message is.
+        if !matches!(message::decode(&bytes), Some((_, Body::Fragments(..) | Body::End))) {
             let _ = self.message(&bytes);
         }
         Ok(())
@@ -350,6 +362,7 @@ impl World {
                     if header.kind == Kind::Data {
                         let range = self.cut(of).range(header.fragment).expect("it exists");
                         assert_eq!(payload, &truth(of)[range]);
+                        assert_eq!(header.flags & FLAG_LAST, self.last(of, header.fragment));
                     }
                 }
             }
@@ -361,6 +374,8 @@ impl World {
                         root_waited: message_header.root_waited,
                         leaves: message_header.leaves,
                         knows_of_deaf: message_header.knows_of_deaf,
+                        // 0: it does not know yet.
+                        message_bytes: truth_bytes(operation) * u64::from(message_header.message_bytes > 0),
                         ..self.message_header(operation, false)
                     }
                 );

@@ -37,8 +37,11 @@ fn linear(low: f64, high: f64) -> Vec<f64> {
 }
 
 fn powers_of_two(low: f64, high: f64) -> Vec<f64> {
-    let first = low.log2().floor() as i32;
-    let last = (high.log2().ceil() as i32).max(first + 1);
+    let (mut first, mut last) = (low.log2().floor() as i32, high.log2().ceil() as i32);
+    if first == last {
+        // A single power stands in the middle; there is no half of 1.
+        (first, last) = (if first == 0 { 0 } else { first - 1 }, first + 1);
+    }
     let step = (last - first + MAX_STEPS - 1) / MAX_STEPS;
     let steps = (last - first + step - 1) / step;
     (0..=steps).map(|index| 2f64.powi(first + index * step)).collect()
@@ -70,6 +73,8 @@ mod tests {
     fn numbers_that_people_like() {
         assert_eq!(ticks(Scale::Linear, 3.0, 17.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0]);
         assert_eq!(ticks(Scale::Log2, 16.0, 1024.0), [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]);
+        assert_eq!(ticks(Scale::Log2, 16.0, 16.0), [8.0, 16.0, 32.0]);
+        assert_eq!(ticks(Scale::Log2, 1.0, 1.0), [1.0, 2.0]);
         assert_eq!(ticks(Scale::Log10, 30.0, 700.0), [20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
         assert_eq!(ticks(Scale::Log10, 1.0, 9e5), [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6]);
     }

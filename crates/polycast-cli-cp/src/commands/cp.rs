@@ -20,10 +20,12 @@ use polycast_lab::own_program;
 use super::{Outcome, interruption, print, print_json};
 use crate::copy::coordinator;
 use crate::copy::request::{Request, Target};
-use crate::fleet::{Fleet, host_name, is_here};
+use crate::fleet::Fleet;
 use crate::hosts;
 use crate::numbers::whole;
-use crate::settings::{TOPOLOGY, read_topology};
+use crate::reach::{Agent, host_name, is_here};
+use crate::settings::{TOPOLOGY, read_topology, variable};
+use crate::usage::wrong;
 
 const AGENT_VERB: &str = "cp-agent";
 
@@ -39,9 +41,8 @@ Examples:
 DEST in common (a file system that they share) it is written once, for all.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
-is wrong or its lab cannot be had. An interrupted copy goes on where it was if
-the command is repeated; with -r, where some nodes are through, for the others
-alone.";
+is wrong. An interrupted copy goes on where it was if the command is repeated;
+with -r, where some nodes are through, for the others alone.";
 
 /// Arguments of `polycast cp`.
 #[derive(clap::Args)]
@@ -127,18 +128,13 @@ struct Prepared {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    match prepare(&args) {
-        Ok(prepared) => copy(&args, prepared),
-        Err(error) => {
-            eprintln!("polycast: {error}");
-            Ok(ExitCode::from(2))
-        }
-    }
+    let prepared = prepare(&args)?;
+    copy(&args, prepared)
 }
 
 fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
     let (fleet, names) = fleet(args)?;
-    let (destination, sources) = args.paths.split_last().ok_or("expected SOURCE and DEST")?;
+    let (destination, sources) = args.paths.split_last().ok_or_else(|| wrong("expected SOURCE and DEST"))?;
     // Hosts of a lab have other current directories.
     let here = std::env::current_dir()?;
     let sources: Vec<OsString> = sources.iter().map(|source| here.join(source).into_os_string()).collect();
@@ -154,35 +150,29 @@ fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
         patience: Duration::from_secs(args.timeout),
         compress: args.compress.as_deref() == Some("lz4"),
     };
-    let own_tool = own_program()?;
-    let (source, names) = match &fleet {
-        Fleet::Emulated(lab) => {
-            let (first, others) = names.split_first().ok_or("expected a lab with hosts")?;
-            let mut command = lab.command_on(first, &own_tool)?;
-            command.arg(AGENT_VERB);
-            (command, others.to_vec())
+    let (first, names) = match fleet.is_emulated() {
+        true => {
+            let (first, others) = names.split_first().ok_or_else(|| wrong("expected a lab with hosts"))?;
+            (first.clone(), others.to_vec())
         }
-        _ => {
-            let mut command = Command::new(&own_tool);
-            command.arg(AGENT_VERB);
-            (command, names)
-        }
+        false => (host_name(), names),
     };
-    let tool = args.bootstrap.then(|| std::fs::read(&own_tool).map(Arc::new)).transpose()?;
+    let source = fleet.worker_on(&first, AGENT_VERB)?;
+    let tool = args.bootstrap.then(|| std::fs::read(own_program()?).map(Arc::new)).transpose()?;
     let targets = names
         .iter()
         .map(|host| {
             let destination = from_here(&here, with_name(destination.as_os_str(), host)?);
-            let (process, tool) = match (&fleet, &tool) {
-                (Fleet::Remote { agent, here, .. }, Some(tool)) if !is_here(host, here) => {
-                    (brought_along(agent, host, tool.len()), Some(Arc::clone(tool)))
+            let (process, tool) = match (fleet.reach().agent_to(host), &tool) {
+                (Some(agent), Some(tool)) => {
+                    (agent.script(host, &brought_along(tool.len())), Some(Arc::clone(tool)))
                 }
                 _ => (fleet.worker_on(host, AGENT_VERB)?, None),
             };
             Ok(Target { host: host.clone(), destination, process, tool })
         })
         .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
-    let order = order(args, &fleet, &names)?;
+    let order = order(args, &fleet, first, &names)?;
     Ok(Prepared { fleet, request, source, targets, order })
 }
 
@@ -227,7 +217,7 @@ fn from_here(here: &Path, destination: OsString) -> OsString {
 }
 
 /// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.
-fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
+fn with_name(destination: &OsStr, host: &str) -> Result<OsString, Box<dyn Error>> {
     let short = without_domain(host);
     let mut named = Vec::new();
     let mut bytes = destination.as_bytes().iter();
@@ -237,10 +227,10 @@ fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
                 Some(b'h') => named.extend_from_slice(short.as_bytes()),
                 Some(b'%') => named.push(b'%'),
                 _ => {
-                    return Err(format!(
+                    return Err(wrong(format_args!(
                         "{}: expected %h or %% after a percent sign",
                         destination.to_string_lossy()
-                    ));
+                    )));
                 }
             },
             (byte, false) => named.push(*byte),
@@ -249,40 +239,27 @@ fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
     Ok(OsString::from_vec(named))
 }
 
-/// Starts an agent from the tool that comes first on its standard input, so many bytes.
-fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
+/// The script that starts an agent from the tool that comes first on its standard input, so many bytes.
+fn brought_along(bytes: usize) -> String {
     let file = "\"${TMPDIR:-/tmp}/polycast-$$\"";
     // A part of it, if the way to the host ends or its disk is full, is removed and not run. Not every shell thinks of that when a signal ends it.
-    let script = format!(
+    format!(
         "umask 077; set -C; : > {file} && trap 'rm -f {file}' EXIT && trap 'exit 1' HUP INT TERM && head -c {bytes} >> {file} && \
          [ $(wc -c < {file}) = {bytes} ] && chmod 700 {file} && exec {file} {AGENT_VERB} --remove-tool"
-    );
-    let mut command = Command::new(&agent[0]);
-    command.args(&agent[1..]).arg(host);
-    // ssh gives its words to a shell, srun does not.
-    if agent[0] == "srun" {
-        command.args(["sh", "-c"]);
-    }
-    command.arg(script);
-    command
+    )
 }
 
 /// The order in which the chain goes through the hosts, counted from 1: by their names, or depth
 /// first through the switches from the source's on, so that no link carries a block twice in one
 /// direction.
-fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
-    let variable = || {
-        std::env::var_os(TOPOLOGY)
-            .filter(|file| !file.is_empty() && !file.to_str().is_some_and(is_off))
-            .map(PathBuf::from)
+fn order(args: &Args, fleet: &Fleet, source: String, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
+    let named = || variable(TOPOLOGY).filter(|file| !is_off(file)).map(PathBuf::from);
+    let topology = match (fleet.reach().lab(), args.topology.clone().or_else(named)) {
+        (_, Some(file)) => read_topology(&file)?,
+        (Some(lab), None) => lab.plan().topology(),
+        (None, None) => return Ok((1..=names.len() as u32).collect()),
     };
-    let (topology, source) = match (fleet, args.topology.clone().or_else(variable)) {
-        (Fleet::Emulated(lab), None) => (lab.plan().topology(), fleet.hosts().first().cloned()),
-        (Fleet::Emulated(_), Some(file)) => (read_topology(&file)?, fleet.hosts().first().cloned()),
-        (_, Some(file)) => (read_topology(&file)?, Some(host_name())),
-        (_, None) => return Ok((1..=names.len() as u32).collect()),
-    };
-    let all: Vec<String> = source.into_iter().chain(names.iter().cloned()).collect();
+    let all: Vec<String> = std::iter::once(source).chain(names.iter().cloned()).collect();
     let traversal = Site::new(&topology.place(&all)).from_root(Rank(0));
     Ok(traversal.ranks().iter().map(|rank| rank.0).filter(|rank| *rank > 0).collect())
 }
@@ -291,31 +268,23 @@ fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<d
 fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
     if let Some(lab) = &args.lab {
         let fleet = Fleet::emulated(lab)?;
-        let names = fleet.hosts();
+        let names = fleet.hosts().to_vec();
         return if names.len() > 1 {
             Ok((fleet, names))
         } else {
-            Err("--lab: expected two hosts or more".into())
+            Err(wrong("--lab: expected two hosts or more"))
         };
     }
-    let mut agent = args.launcher.as_deref().map(shell_words::split).transpose();
-    if let Ok(Some(words)) = &agent
-        && words.is_empty()
-    {
-        return Err("--launcher: expected a command".into());
-    }
+    let agent = args.launcher.as_deref().map(|text| Agent::named("--launcher", text)).transpose();
+    let mut agent = agent.map_err(wrong)?;
     let mut names: Vec<String> = Vec::new();
     let listed = match hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())? {
         Some(listed) => listed.into_iter().map(|host| host.name).collect(),
         None => {
             let list = std::env::var("SLURM_JOB_NODELIST")
-                .map_err(|_| "expected nodes: --hosts a,b, --hostfile FILE, or a Slurm job")?;
-            if let Ok(agent @ None) = &mut agent {
-                // A step of one task on one node, beside the steps that run.
-                let words = ["srun", "--overlap", "--quiet", "--nodes=1", "--ntasks=1", "--nodelist"];
-                *agent = Some(words.map(str::to_owned).to_vec());
-            }
-            expand_hostlist(&list, MAX_HOSTS)?
+                .map_err(|_| wrong("expected nodes: --hosts a,b, --hostfile FILE, or a Slurm job"))?;
+            agent.get_or_insert_with(Agent::srun);
+            expand_hostlist(&list, MAX_HOSTS).map_err(wrong)?
         }
     };
     for name in listed {
@@ -323,12 +292,11 @@ fn fleet(args: &Args) -> Result<(Fleet, Vec<String>), Box<dyn Error>> {
             names.push(name);
         }
     }
-    let agent = agent.map_err(|error| format!("--launcher: {error}"))?;
     if agent.is_none() && args.hosts.is_some() {
-        let far = names.iter().filter(|name| !is_here(name, &host_name()));
+        let far = names.iter().filter(|name| !is_here(name));
         hosts::require_known(far.map(String::as_str))?;
     }
-    Ok((Fleet::remote(names.clone(), agent, args.remote_tool.clone())?, names))
+    Ok((Fleet::remote(names.clone(), agent, args.remote_tool.clone()), names))
 }
 
 #[cfg(test)]
@@ -353,8 +321,8 @@ mod tests {
         let words = ["cp", "--topology", file.to_str().unwrap(), "--hosts", "a,b,c,d,e,f", "x", "y"];
         let args = Line::parse_from(words).args;
         let names: Vec<String> = "abcdef".chars().map(String::from).collect();
-        let fleet = Fleet::remote(names.clone(), None, None).unwrap();
-        let order = order(&args, &fleet, &names).unwrap();
+        let fleet = Fleet::remote(names.clone(), None, None);
+        let order = order(&args, &fleet, host_name(), &names).unwrap();
         let switches: Vec<u32> = order.iter().map(|node| node % 2).collect();
         assert!(switches == [1, 1, 1, 0, 0, 0] || switches == [0, 0, 0, 1, 1, 1], "{order:?}");
     }
@@ -363,8 +331,8 @@ mod tests {
     fn a_host_has_its_name_in_the_destination() {
         let named =
             |text: &str| with_name(OsStr::new(text), "n1.site.org").map(|name| name.into_string().unwrap());
-        assert_eq!(named("/scratch/%h/100%%").as_deref(), Ok("/scratch/n1/100%"));
-        assert_eq!(named("/tmp/a").as_deref(), Ok("/tmp/a"));
+        assert_eq!(named("/scratch/%h/100%%").unwrap(), "/scratch/n1/100%");
+        assert_eq!(named("/tmp/a").unwrap(), "/tmp/a");
         let of_address = with_name(OsStr::new("/tmp/%h"), "10.0.0.2").unwrap();
         assert_eq!(of_address, "/tmp/10.0.0.2", "no domain of 10");
         assert!(named("/tmp/%x").is_err() && named("/tmp/%").is_err());
@@ -373,11 +341,10 @@ mod tests {
     #[test]
     fn a_tool_that_comes_in_part_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let command = brought_along(&["launcher".to_owned()], "host", 1_000);
-        let script = command.get_args().last().unwrap();
+        let script = brought_along(1_000);
         for bytes in [0, 999] {
             let mut shell = Command::new("sh");
-            shell.arg("-c").arg(script).env("TMPDIR", folder.path()).stdin(std::process::Stdio::piped());
+            shell.arg("-c").arg(&script).env("TMPDIR", folder.path()).stdin(std::process::Stdio::piped());
             let mut shell = shell.spawn().unwrap();
             std::io::Write::write_all(&mut shell.stdin.take().unwrap(), &vec![b' '; bytes]).unwrap();
             assert!(!shell.wait().unwrap().success());
@@ -388,9 +355,8 @@ mod tests {
     #[test]
     fn a_tool_on_its_way_is_removed_when_a_signal_ends_it() {
         let folder = tempfile::tempdir().unwrap();
-        let command = brought_along(&["launcher".to_owned()], "host", 200_000);
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command.get_args().last().unwrap()).env("TMPDIR", folder.path());
+        shell.arg("-c").arg(brought_along(200_000)).env("TMPDIR", folder.path());
         let mut shell = shell.stdin(std::process::Stdio::piped()).spawn().unwrap();
         shell.stdin.as_mut().unwrap().write_all(&[0; 100_000]).unwrap();
         let files = || std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());

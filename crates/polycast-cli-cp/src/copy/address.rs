@@ -1,20 +1,61 @@
-//! The addresses at which a node can be reached.
+//! The addresses at which a node can be reached, and what the user says of the network.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::num::NonZeroU8;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
+use polycast_core::variables::{HOPS, PORTS};
+use polycast_net::Ports;
 
-/// Listens on every address, at a port that the kernel chooses.
-pub fn listen() -> io::Result<(TcpListener, Vec<SocketAddr>)> {
-    // Both families, unless there is no IPv6 here.
-    let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
-        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
-    let local = listener.local_addr()?;
-    let mut addresses = own_addresses()?;
-    addresses.retain(|address| local.is_ipv6() || address.is_ipv4());
-    Ok((listener, addresses.into_iter().map(|address| SocketAddr::new(address, local.port())).collect()))
+use crate::settings::variable;
+
+/// The user's word on the network of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    /// The ports to listen at; `None`: one that the kernel chooses.
+    ports: Option<Ports>,
+    /// Time to live of multicast datagrams.
+    pub hops: u8,
+}
+
+impl Network {
+    /// Reads the values of POLYCAST_PORTS and POLYCAST_TTL.
+    pub fn new(ports: Option<String>, hops: Option<String>) -> Result<Network, String> {
+        let ports = ports.map(|text| text.parse().map_err(|error| format!("{PORTS}={text}: {error}")));
+        let number = |text: String| {
+            let number = text.parse::<NonZeroU8>().map(NonZeroU8::get);
+            number.map_err(|_| format!("{HOPS}={text}: expected a number from 1 to 255"))
+        };
+        Ok(Network { ports: ports.transpose()?, hops: hops.map(number).transpose()?.unwrap_or(1) })
+    }
+
+    /// What is told, or what this host's environment and files say.
+    pub fn or_of_here(told: Option<Network>) -> Result<Network, String> {
+        told.map_or_else(|| Network::new(variable(PORTS), variable(HOPS)), Ok)
+    }
+
+    /// Listens on every address.
+    pub fn listen(self) -> io::Result<(TcpListener, Vec<SocketAddr>)> {
+        let listener = match self.ports {
+            None => bind(0)?,
+            Some(ports) => {
+                let free = || io::Error::new(io::ErrorKind::AddrInUse, "no port of POLYCAST_PORTS is free");
+                ports.all().find_map(|port| bind(port).ok()).ok_or_else(free)?
+            }
+        };
+        let local = listener.local_addr()?;
+        let mut addresses = own_addresses()?;
+        addresses.retain(|address| local.is_ipv6() || address.is_ipv4());
+        Ok((listener, addresses.into_iter().map(|address| SocketAddr::new(address, local.port())).collect()))
+    }
+}
+
+/// A listener at this port, for both families unless there is no IPv6 here.
+fn bind(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
 }
 
 /// The host's addresses, IPv4 first; that of `lo` if there is no other.

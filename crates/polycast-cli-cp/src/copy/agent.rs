@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use polycast_copy::{Key, Layout, Manifest, Stream};
 
-use super::address;
+use super::address::Network;
 use super::backing::{Backing, BlockReader, Unreadable};
 use super::commit::{Commit, check_room, taken};
 use super::contact;
@@ -86,6 +86,7 @@ fn fail(reason: impl ToString) {
 
 #[derive(Default)]
 struct RunningAgent {
+    network: Option<Network>,
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
     /// The means to become a member of a multicast group.
@@ -114,10 +115,13 @@ impl RunningAgent {
     fn obey(&mut self, command: Command) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         match command {
+            Command::Network { ports, hops } => self.network = Some(Network::new(ports, hops)?),
             Command::Send { key, sources, recursive, block_bytes, bits_per_second, compress } => {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let scanned = scan::scan(&sources, recursive)?;
-                let seat = send(key, scanned, block_bytes, bits_per_second, compress).map_err(text)?;
+                let network = Network::or_of_here(self.network)?;
+                let seat =
+                    send(key, scanned, block_bytes, bits_per_second, compress, network).map_err(text)?;
                 self.source = Some(Arc::clone(&seat.store));
                 self.seat = Some(seat);
             }
@@ -144,7 +148,8 @@ impl RunningAgent {
                     Opened::InCommon(with) => say(&Event::InCommon { with }),
                     Opened::Own(staging) => {
                         let store = Arc::new(Store::new(lengths.into(), key, compress));
-                        let received = receive(node, store, destination, staging, &manifest);
+                        let network = Network::or_of_here(self.network)?;
+                        let received = receive(node, store, destination, staging, &manifest, network);
                         let (receiver, seat) = received.map_err(text)?;
                         (self.receiver, self.seat) = (Some(receiver), Some(seat));
                     }
@@ -198,6 +203,7 @@ fn send(
     block_bytes: Option<u32>,
     bits_per_second: Option<u64>,
     compress: bool,
+    network: Network,
 ) -> io::Result<Candidate> {
     let (files, folders, links) = (scanned.files, scanned.folders, scanned.links);
     let skipped = scanned.skipped.clone();
@@ -212,7 +218,7 @@ fn send(
     let stream = layout.stream(block_bytes.unwrap_or(by_length));
     let store = Arc::new(Store::new(stream, key, compress));
     let _ = backing.set(Backing::new(manifest, bytes, places));
-    let (listener, addresses) = address::listen()?;
+    let (listener, addresses) = network.listen()?;
     let (stop, group) = <(Arc<AtomicBool>, Arc<OnceLock<Handle>>)>::default();
     let server = Server {
         node: polycast_copy::SOURCE,
@@ -239,6 +245,7 @@ fn send(
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         group,
+        hops: network.hops,
         bits_per_second,
         stop: Arc::clone(&stop),
     };
@@ -270,6 +277,7 @@ fn receive(
     destination: Destination,
     staging: Staging,
     manifest: &str,
+    network: Network,
 ) -> io::Result<(Receiver, Candidate)> {
     staging::leave_at_the_end(&staging)?;
     // What is left may take long to read.
@@ -279,7 +287,7 @@ fn receive(
         Commit::new(&kept, &destination, &[]).check()?;
         let _ = backing.set(kept);
     }
-    let (listener, addresses) = address::listen()?;
+    let (listener, addresses) = network.listen()?;
     let (stop, group) = <(Arc<AtomicBool>, Arc<OnceLock<Handle>>)>::default();
     let server = Server {
         node,
@@ -297,6 +305,7 @@ fn receive(
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         group,
+        hops: network.hops,
         bits_per_second: None,
         stop: Arc::clone(&stop),
     };

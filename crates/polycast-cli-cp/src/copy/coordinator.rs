@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use polycast_copy::{Fleet, KEY_BYTES, Key, SOURCE, Standing, Stream};
 use polycast_core::units::Nanos;
+use polycast_core::variables::{HOPS, PORTS};
+
+use crate::settings::variable;
 
 use super::clock::Clock;
 use super::crew::{Agent, News};
@@ -226,6 +229,10 @@ impl Copy<'_> {
             Event::Hello { .. } => {
                 self.nodes[index].has_said_hello = true;
                 self.with_fleet(|fleet| fleet.heard(node, now));
+                let (ports, hops) = (variable(PORTS), variable(HOPS));
+                if ports.is_some() || hops.is_some() {
+                    self.tell(node, &Command::Network { ports, hops });
+                }
                 if node == SOURCE {
                     let Request { sources, recursive, block_bytes, bits_per_second, compress, .. } =
                         self.request;

@@ -93,6 +93,8 @@ pub struct Candidate {
     pub backing: Arc<OnceLock<Backing>>,
     /// The handle of the member's thread; set when the node is a member.
     pub group: Arc<OnceLock<Handle>>,
+    /// The routers that datagrams may pass, and one more.
+    pub hops: u8,
     pub bits_per_second: Option<u64>,
     pub stop: Arc<AtomicBool>,
 }
@@ -104,7 +106,8 @@ impl Candidate {
         let choice: InterfaceChoice =
             if net.is_empty() { InterfaceChoice::default() } else { net.parse().ok()? };
         let interface = choice.choose(&Interface::all().ok()?, group.family()).ok()?;
-        let socket = Socket::open(&interface, group, &SocketOptions::default()).ok()?;
+        let options = SocketOptions { hops: self.hops, ..SocketOptions::default() };
+        let socket = Socket::open(&interface, group, &options).ok()?;
         let joined = Joined {
             datagram_bytes: socket.most_datagram_bytes() as u32,
             buffer_bytes: socket.granted_receive_bytes() as u64,

@@ -97,6 +97,11 @@ pub struct Joined {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
+    /// Listen at these ports, and let datagrams pass so many routers, as the user's variables say.
+    Network {
+        ports: Option<String>,
+        hops: Option<String>,
+    },
     /// Be the source of these files.
     Send {
         key: String,

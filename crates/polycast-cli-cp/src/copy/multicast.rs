@@ -1,14 +1,14 @@
 //! The attempt at multicast: all nodes join a group, and those that hear the source's datagrams
 //! take part.
 
-use std::env;
-
 use polycast_copy::{SOURCE, Segments, Standing, place_above, places_below};
 use polycast_core::units::Nanos;
-use polycast_core::variables::{MULTICAST, NET, SWITCH, is_off};
-use polycast_net::{Family, Group};
+use polycast_core::variables::{GROUPS, MULTICAST, NET, PORTS, SWITCH, is_off};
+use polycast_net::{Family, Group, GroupBlock, Range};
 use polycast_protocol::message::MAX_FRAGMENT_BYTES;
 use polycast_protocol::wire::HEADER_BYTES;
+
+use crate::settings::variable;
 
 use super::coordinator::Copy;
 use super::message::{Command, Joined, Seat};
@@ -109,7 +109,7 @@ fn is_named(multicast: &str) -> bool {
 impl Copy<'_> {
     /// Begins the attempt at multicast; false if that is not worth it.
     pub(super) fn try_multicast(&mut self) -> bool {
-        let variable = |name| env::var(name).unwrap_or_default();
+        let variable = |name| variable(name).unwrap_or_default();
         let (Some(source), Some(fleet)) = (&self.source, &self.fleet) else { return false };
         let ready: Vec<u32> =
             (1..self.nodes.len() as u32).filter(|node| *fleet.standing(*node) == Standing::Taking).collect();
@@ -122,7 +122,10 @@ impl Copy<'_> {
         }
         let family = if variable(MULTICAST).eq_ignore_ascii_case("ipv6") { Family::V6 } else { Family::V4 };
         let mut is_random = true;
-        let group = Group::random(family, &mut || {
+        let block = variable(GROUPS).parse::<GroupBlock>().ok().filter(|block| block.family() == family);
+        let range = block.map_or_else(|| Range::of(family), Range::Block);
+        let ports = variable(PORTS).parse().unwrap_or_default();
+        let group = Group::random_of(range, ports, &mut || {
             let mut word = [0; 8];
             is_random &= getrandom::fill(&mut word).is_ok();
             u64::from_le_bytes(word)
@@ -141,7 +144,7 @@ impl Copy<'_> {
 
     /// Goes on with the attempt; true when it has become clear who takes part.
     pub(super) fn attempt_is_over(&mut self) -> bool {
-        let is_named = is_named(&env::var(MULTICAST).unwrap_or_default());
+        let is_named = is_named(&variable(MULTICAST).unwrap_or_default());
         let (now, patience) = (self.now(), Nanos(self.request.patience.as_nanos() as u64));
         let within = |since: Nanos, limit| now - since < if is_named { patience } else { limit };
         match self.attempt {

@@ -15,7 +15,10 @@ use crate::doctor::examination::{Request, examine};
 use crate::doctor::host_list::parse_hosts;
 use crate::fleet::Fleet;
 use crate::numbers::whole;
+use crate::reach::Agent;
 use crate::terminal::Paint;
+use crate::usage::wrong;
+use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +29,7 @@ Examples:
   polycast doctor --lab hosts=4,rate=1gbit   an emulated cluster, for comparison
 
 Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is
-wrong or its lab cannot be had.";
+wrong.";
 
 /// Arguments of `polycast doctor`.
 #[derive(clap::Args)]
@@ -81,14 +84,7 @@ enum FamilyName {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let fleet = match fleet(&args) {
-        Ok(fleet) => fleet,
-        Err(error) => {
-            eprintln!("polycast: {error}");
-            return Ok(ExitCode::from(2));
-        }
-    };
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let fleet = fleet(&args)?;
     let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
@@ -121,12 +117,9 @@ pub fn run(args: Args) -> Outcome {
 fn fleet(args: &Args) -> Result<Fleet, Box<dyn Error>> {
     Ok(match (&args.hosts, &args.lab) {
         (Some(HostList(hosts)), _) => {
-            let agent = args.launch_agent.as_deref().map(shell_words::split).transpose();
-            let agent = agent.map_err(|error| format!("--launch-agent: {error}"))?;
-            if agent.as_ref().is_some_and(Vec::is_empty) {
-                return Err("--launch-agent: expected a command".into());
-            }
-            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())?
+            let agent = args.launch_agent.as_deref().map(|text| Agent::named("--launch-agent", text));
+            let agent = agent.transpose().map_err(wrong)?;
+            Fleet::remote(hosts.clone(), agent, args.remote_tool.clone())
         }
         (None, Some(lab)) => Fleet::emulated(lab)?,
         (None, None) => Fleet::here(),

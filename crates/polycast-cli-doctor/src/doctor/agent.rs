@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use polycast_cli_console::settings::variable;
 use polycast_core::variables::MULTICAST;
 use polycast_net::{Family, Group, Interface, Socket, SocketOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -172,7 +173,7 @@ impl Agent {
             findings.extend(checks::of_host(&system, interface, family));
             self.queries = Some(QuerierWatch::begin(&interface.name, family));
         }
-        let wanted = std::env::var(MULTICAST).ok();
+        let wanted = variable(MULTICAST);
         let interfaces = Interface::all().unwrap_or_default();
         findings.extend(checks::verbs::check(&interfaces, wanted.as_deref()));
         let facts = chosen.as_ref().map(|interface| InterfaceFacts {

@@ -29,7 +29,7 @@ pub struct Crew<'a> {
 impl<'a> Crew<'a> {
     /// Starts a worker on every host.
     pub fn start(fleet: &'a Fleet) -> Crew<'a> {
-        let names = fleet.hosts();
+        let names = fleet.hosts().to_vec();
         let workers = names.iter().map(|_| None).collect();
         // All are started before the first is waited for.
         let started: Vec<Result<Worker, Trouble>> =

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use polycast_core::topology::Topology;
-use polycast_lab::{Lab, LabSpec, Lifetime};
+use polycast_lab::{Lab, LabSpec};
 
 use crate::hosts::{self, HostsError, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
+use crate::reach::Reach;
 use crate::usage::wrong;
 
 /// The user's request for hosts and ranks.
@@ -28,7 +29,7 @@ pub struct TargetRequest {
 
 /// A place where jobs can be started.
 pub struct JobTarget {
-    lab: Option<Lab>,
+    reach: Reach,
     launch: Launch,
     ranks: usize,
     /// All hosts with their ranks, of which jobs may use fewer.
@@ -39,16 +40,8 @@ impl JobTarget {
     /// Makes the lab if there is to be one. It is removed when the target is dropped.
     pub fn open(request: TargetRequest) -> Result<JobTarget, Box<dyn Error>> {
         let mut launch = Launch { extra: request.mpiexec_args.clone(), ..Launch::default() };
-        let lab = match &request.lab {
-            None => None,
-            Some(spec) => {
-                let lab = Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?;
-                launch.agent = Some(lab.agent());
-                launch.interface = Some(lab.interface().to_owned());
-                Some(lab)
-            }
-        };
-        launch.hosts = match (&lab, &request.hosts) {
+        let reach = request.lab.as_ref().map_or(Ok(Reach::Here), Reach::new_lab)?;
+        launch.hosts = match (reach.lab(), &request.hosts) {
             (Some(lab), _) => {
                 let hosts = lab.hosts().iter().map(|host| Listed { name: host.name.clone(), ranks: None });
                 fill(&hosts.collect::<Vec<_>>(), request.ranks, request.ranks_per_host.unwrap_or(1))
@@ -60,14 +53,14 @@ impl JobTarget {
             },
             (None, None) => Vec::new(),
         };
-        launch.require_known_hosts()?;
+        reach.require_known_hosts(&launch)?;
         let ranks = match launch.hosts.is_empty() {
             false => launch.hosts.iter().map(|(_, ranks)| ranks).sum(),
             true => request.ranks.or_else(|| Allocation::of_this_process()?.places).unwrap_or_else(cores),
         };
         launch.ranks = Some(ranks);
         let all = launch.hosts.clone();
-        Ok(JobTarget { lab, launch, ranks, all })
+        Ok(JobTarget { reach, launch, ranks, all })
     }
 
     /// Limits further jobs to the first `hosts` of all, with `ranks_per_host` ranks on each, or
@@ -113,12 +106,12 @@ impl JobTarget {
 
     /// Returns the lab, if the target is one.
     pub fn lab(&self) -> Option<&Lab> {
-        self.lab.as_ref()
+        self.reach.lab()
     }
 
     /// The switches between the hosts, where they are known: in a lab.
     pub fn topology(&self) -> Option<Topology> {
-        Some(self.lab.as_ref()?.plan().topology())
+        Some(self.lab()?.plan().topology())
     }
 
     /// The hosts that a job uses; empty for this machine or a batch job's allocation.
@@ -134,14 +127,7 @@ impl JobTarget {
         program: &[OsString],
     ) -> Result<Command, Box<dyn Error>> {
         let launch = Launch { env: variables.to_vec(), ..self.launch.clone() };
-        let command = mpi.command(&launch, program);
-        let (Some(lab), Some((first, _))) = (&self.lab, self.launch.hosts.first()) else {
-            return Ok(command);
-        };
-        let mut command = lab.launch_on(first, &command)?;
-        // In the lab of an ordinary user everybody is root, but can do no more than that user.
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        Ok(command)
+        Ok(self.reach.job(mpi, launch, program)?)
     }
 }
 
@@ -151,7 +137,7 @@ fn cores() -> usize {
 
 /// Gives host after host its ranks: `each` where a host does not say how many; all hosts unless
 /// `ranks` is less.
-fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
+pub fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
     let placed: Vec<_> = hosts.iter().map(|host| (host.name.clone(), host.ranks.unwrap_or(each))).collect();
     let places: usize = placed.iter().map(|(_, here)| here).sum();
     if let Some(ranks) = ranks.filter(|ranks| *ranks > places) {

@@ -6,7 +6,6 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use super::{Allocation, Part};
-use crate::hosts::{self, UnknownHosts};
 
 /// A job to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,17 +59,10 @@ const OWN_AGENTS: [&str; 6] = [
 const OWN_AGENT_OPTIONS: [&str; 5] = ["plm_rsh_agent", "plm_ssh_agent", "-launcher", "-bootstrap", "-rmk"];
 
 impl Launch {
-    /// Fails, with their names, if there are hosts that the system cannot look up.
-    pub fn require_known_hosts(&self) -> Result<(), UnknownHosts> {
+    /// True if the user has put something else in the place of ssh.
+    pub fn has_own_agent(&self) -> bool {
         let names_option = |word: &String| OWN_AGENT_OPTIONS.iter().any(|option| word.contains(option));
-        let has_own_agent = self.agent.is_some()
-            || OWN_AGENTS.iter().any(|name| std::env::var_os(name).is_some())
-            || self.extra.iter().any(names_option);
-        if has_own_agent {
-            Ok(())
-        } else {
-            hosts::require_known(self.hosts.iter().map(|(host, _)| &host[..]))
-        }
+        OWN_AGENTS.iter().any(|name| std::env::var_os(name).is_some()) || self.extra.iter().any(names_option)
     }
 
     /// Ranks in all, if that is known.

@@ -66,8 +66,10 @@ struct Info {
 #[derive(Serialize)]
 struct VariableInfo {
     name: &'static str,
-    /// The value in the environment; `None` if the default counts.
+    /// The value in force; `None` if the default counts.
     value: Option<String>,
+    /// The file that sets the value; `None` if the environment does.
+    file: Option<&'static str>,
     values: String,
     default: &'static str,
     meaning: &'static str,
@@ -227,9 +229,12 @@ impl Info {
             writeln!(out, "  {note}")?;
         }
         out.push_str("\nvariables, and in parentheses what holds where nothing is set\n");
-        for VariableInfo { name, value, default, .. } in &self.variables {
+        for VariableInfo { name, value, file, default, .. } in &self.variables {
             match value {
-                Some(value) => writeln!(out, "  {name:<22} {value}")?,
+                Some(value) => {
+                    let from = file.map(|file| format!("   from {file}")).unwrap_or_default();
+                    writeln!(out, "  {name:<22} {value}{from}")?;
+                }
                 None => writeln!(out, "  {name:<22} ({default})")?,
             }
         }
@@ -246,7 +251,8 @@ impl Info {
 impl From<variables::Variable> for VariableInfo {
     fn from(variable: variables::Variable) -> VariableInfo {
         let variables::Variable { name, values, default, meaning, .. } = variable;
-        VariableInfo { name, value: settings::variable(name), values: values.written(), default, meaning }
+        let (value, file) = (settings::variable(name), settings::file_of(name));
+        VariableInfo { name, value, file, values: values.written(), default, meaning }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::install::{self, Installation, LD_PRELOAD};
 use crate::mpi::{self, Allocation, Launch, Mpi, Part};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::numbers::whole;
+use crate::reach::Reach;
 use crate::settings::{self, read_table};
 use crate::usage::wrong;
 use print_env::Form;
@@ -115,7 +116,7 @@ pub fn run(args: Args) -> Outcome {
         [&program[0]].into_iter().chain(launch.further.iter().map(|part| &part.words[0])).collect();
     // One that is not here may well exist on the hosts and only there.
     let linked = mpi::abis_of(programs.iter().copied(), !launch.hosts.is_empty())?;
-    launch.require_known_hosts()?;
+    Reach::Here.require_known_hosts(&launch)?;
     let mpi = Mpi::for_programs(args.mpi.as_deref(), &linked)?;
     let unreported = Unreported::of(&programs);
     launch.env = if args.off {
@@ -131,7 +132,7 @@ pub fn run(args: Args) -> Outcome {
     if let Some(listener) = &listener {
         network::set(&mut launch.env, vec![(settings::WITNESS.to_owned(), listener.name().to_owned())]);
     }
-    let mut command = mpi.command(&launch, &program);
+    let mut command = Reach::Here.job(&mpi, launch, &program)?;
     let not_started = |error| format!("{}: could not be started: {error}", mpi.path().display());
     if !args.report {
         return Err(not_started(command.exec()).into());

@@ -9,6 +9,7 @@ mod root_sync;
 mod scaling;
 mod wormhole;
 
+use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use polycast_core::units::Bytes;
 
 use super::Outcome;
 use crate::numbers::{percentage, whole};
+use crate::usage::wrong;
 
 /// Arguments of `polycast simulate`.
 #[derive(clap::Args)]
@@ -119,10 +121,10 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
     if args.bytes.contains(&Bytes(0)) {
-        return Err("--bytes 0: expected at least 1".into());
+        return Err(wrong("--bytes 0: expected at least 1"));
     }
     if args.bytes.len() > 1 && !args.scaling && args.collective.is_none() {
-        return Err("--bytes: expected one size; --scaling and --collective take a list".into());
+        return Err(wrong("--bytes: expected one size; --scaling and --collective take a list"));
     }
     if args.wormhole.is_asked() {
         wormhole::run(args)
@@ -147,7 +149,7 @@ impl Args {
     }
 
     /// The numbers of nodes that `--nodes` lists, or else `default`.
-    fn node_counts(&self, default: &str) -> Result<Vec<u32>, String> {
+    fn node_counts(&self, default: &str) -> Result<Vec<u32>, Box<dyn Error>> {
         self.nodes.as_deref().unwrap_or(default).split(',').map(node_count).collect()
     }
 }
@@ -155,27 +157,28 @@ impl Args {
 /// The most bytes that the buffers of all nodes together may hold.
 const MAX_BYTES: u64 = 16 << 30;
 
-fn require_memory(bytes: Bytes, ranks: u32) -> Result<(), String> {
+fn require_memory(bytes: Bytes, ranks: u32) -> Result<(), Box<dyn Error>> {
     require_room(bytes, ranks, bytes.0.checked_mul(ranks.into()))
 }
 
-fn require_room(bytes: Bytes, ranks: u32, all: Option<u64>) -> Result<(), String> {
+fn require_room(bytes: Bytes, ranks: u32, all: Option<u64>) -> Result<(), Box<dyn Error>> {
     match all {
         Some(0..=MAX_BYTES) => Ok(()),
-        _ => Err(format!(
+        _ => Err(wrong(format_args!(
             "--bytes {bytes}: expected {} or less for all {ranks} ranks together",
             Bytes(MAX_BYTES)
-        )),
+        ))),
     }
 }
 
 /// Nodes that a ring can have here: a run of more takes more memory than it is worth.
 const NODES: RangeInclusive<u32> = 2..=65_536;
 
-fn node_count(text: &str) -> Result<u32, String> {
+fn node_count(text: &str) -> Result<u32, Box<dyn Error>> {
     let nodes = text.trim().parse().ok().filter(|nodes| NODES.contains(nodes));
-    nodes
-        .ok_or_else(|| format!("--nodes {text}: expected a number from {} to {}", NODES.start(), NODES.end()))
+    nodes.ok_or_else(|| {
+        wrong(format_args!("--nodes {text}: expected a number from {} to {}", NODES.start(), NODES.end()))
+    })
 }
 
 #[cfg(test)]
@@ -184,8 +187,8 @@ mod tests {
 
     #[test]
     fn what_is_not_possible_is_refused() {
-        assert_eq!(node_count("2"), Ok(2));
-        assert_eq!(require_memory(Bytes(1 << 20), 16_384), Ok(()));
+        assert_eq!(node_count("2").unwrap(), 2);
+        require_memory(Bytes(1 << 20), 16_384).unwrap();
         assert!(
             require_memory(Bytes(u64::MAX), 2).is_err() && require_memory(Bytes((8 << 30) + 1), 2).is_err()
         );

@@ -220,7 +220,7 @@ fn bcast_lengths(mpi: Mpi) {
         "split-binary:segment=1KiB",
     ];
     for algorithm in algorithms {
-        let job = Job::stock(mpi, 5, "bcast_lengths").arguments(&["messages"]).forced(algorithm);
+        let job = Job::stock(mpi, 5, "bcast_lengths").forced(algorithm);
         expect_served(&job.run().expect_ok("bcast_lengths"), algorithm);
     }
 }

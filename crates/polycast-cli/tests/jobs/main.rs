@@ -36,6 +36,7 @@ mod placement;
 mod recipes;
 mod report;
 mod several_programs;
+mod site;
 mod slurm;
 mod small;
 mod spawned;

@@ -127,6 +127,10 @@ const ROOMS: [&[&str]; 4] = [&["1", "2"], &["1000", "3000"], &["300", "301", "2"
 fn who_has_room_for_what_comes_goes_on(mpi: Mpi) {
     for (name, collective) in MISMATCHES {
         let is_of_each_rank = matches!(collective, Collective::Allgather | Collective::Alltoall);
+        if mpi.component().is_some() && collective == Collective::Alltoall {
+            // Open MPI compares a rank's two sizes itself, before its component is asked.
+            continue;
+        }
         for rooms in if is_of_each_rank { &ROOMS[..1] } else { &ROOMS } {
             let rooms = match (collective, *rooms) {
                 (Collective::Gather, [sent, room, _]) => vec![*sent, *room, "0"],

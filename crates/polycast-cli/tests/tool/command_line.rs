@@ -296,7 +296,17 @@ fn wrong_values_end_every_verb_with_the_same_status() {
         generate --topology cluster.conf --hosts n[0-
         generate --topology cluster.conf --hosts elsewhere,n0
         topology discover --hosts n[0-
-        simulate --collective foo";
+        simulate --collective foo
+        simulate --collective bcast --nodes 0
+        simulate --collective bcast --algorithms foo
+        simulate --collective bcast --bytes 1TiB
+        simulate --mesh 4x4 --group 100
+        simulate --figure 6.7 --seed 4
+        cp --lab hosts=1 a b
+        cp --hosts n0 --launcher ' a b
+        cp --hosts localhost a out/%x
+        doctor --lab nosuchlab
+        doctor --hosts n0 --launch-agent '";
     for line in lines.lines() {
         let line = line.trim().replace("PARAMS", &params);
         let words: Vec<&str> = line.split(' ').collect();
@@ -304,8 +314,14 @@ fn wrong_values_end_every_verb_with_the_same_status() {
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(ended.status.code() == Some(2) && said.starts_with("polycast: "), "{line}: {said}");
     }
-    for line in ["explain --ranks 2 --table none.toml", "topology show none.conf", "run --hostfile none -- x"]
-    {
+    for line in [
+        "explain --ranks 2 --table none.toml",
+        "topology show none.conf",
+        "run --hostfile none -- x",
+        "cp --hostfile none a b",
+        "cp --hosts localhost --topology none.conf a b",
+        "simulate --root-sync --arrival none",
+    ] {
         let said = error(&mut world.polycast(&line.split(' ').collect::<Vec<_>>()), 1);
         assert!(said.contains("No such file"), "{line}: {said}");
     }

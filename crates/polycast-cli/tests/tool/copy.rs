@@ -265,8 +265,8 @@ fn what_is_wrong_on_one_node_is_told_of_that_one() {
         (vec!["--hosts", "n0", "tree", "out/%h"], 1, "is a folder; -r copies it"),
         (vec!["--hosts", "n0", "nothing", "out/%h"], 1, "No such file"),
         (vec!["--hosts", "n0", "file", "out/%x"], 2, "expected %h or %%"),
-        (vec!["--hosts", "n0", "--topology", "no.conf", "file", "out/%h"], 2, "no.conf"),
-        (vec!["--hostfile", "no.hosts", "file", "out/%h"], 2, "no.hosts"),
+        (vec!["--hosts", "n0", "--topology", "no.conf", "file", "out/%h"], 1, "no.conf"),
+        (vec!["--hostfile", "no.hosts", "file", "out/%h"], 1, "no.hosts"),
     ] {
         let output = site.run(&words);
         let text = String::from_utf8_lossy(&output.stderr);

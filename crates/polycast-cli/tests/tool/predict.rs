@@ -67,7 +67,10 @@ fn a_table_and_a_plot() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("multicast"), "{text}");
-    assert!(fs::read_to_string(world.path().join("t.svg")).unwrap().contains("scatter-ring"));
+    let picture = fs::read_to_string(world.path().join("t.svg")).unwrap();
+    assert!(picture.contains("scatter-ring"));
+    // Under the title stands what it was made with.
+    assert!(picture.contains(concat!("polycast predict ", env!("CARGO_PKG_VERSION"), ", by parameters of")));
     let text = predict(&world, &["--ranks", "4"]);
     assert!(text.lines().count() < 40 && text.contains("--all"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

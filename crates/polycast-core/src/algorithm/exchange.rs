@@ -12,7 +12,7 @@
 //! and as many to spread the result: for long vectors (Thakur et al. 2005, §3.4, for the exchange; the order is ours). In segments, a
 //! reduction's results of one go beside contributions to the next, without which it takes twice as long. Each step is granted by who receives, as in an
 //! all-to-all (`alltoall/pairwise.rs` says why). A reduction's ranks have not all the same to do, so they are not in step, and a grant may have to wait until a
-//! message has left its sender's port. So one step more is granted than what comes: else that takes 1.8 times as long.
+//! message has left its sender's port. So one step more is granted than what comes: else that takes 1.3 times as long.
 //!
 //! Who takes part may have several parts of the tree combined already, as nodes do whose ranks are no subtree (two levels): each of
 //! these goes apart.

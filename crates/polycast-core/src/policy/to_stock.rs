@@ -1,8 +1,9 @@
 //! The calls that go to the MPI on every communicator of a job, for ever or at first, so that no
-//! communicator's rules need be looked at for them.
+//! communicator's rules need be looked at for them: what a door leaves by itself before a
+//! communicator is attached.
 
 use super::choose::{Stage, borders};
-use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules, ServedSums};
+use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules, ServedSums};
 
 /// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,18 +18,6 @@ pub struct Ranks {
 /// the shape is that of the larger set.
 pub type Communicators = (Ranks, CommunicatorShape);
 
-/// The bytes, for each collective, below which calls go to the MPI on any of these communicators
-/// (`ranks` of a larger set of shape `most`), whatever the network between the ranks is like.
-pub fn to_stock_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
-    Collective::ALL.map(|collective| match rules.forced(collective) {
-        _ if are_all_summed(rules, collective) => 0,
-        Some(Choice::Stock) => u64::MAX,
-        Some(_) => 0,
-        None if rules.prediction(collective).is_some() => 0,
-        None => first_served(rules, collective, (ranks, most)),
-    })
-}
-
 /// Sizes of one collective's calls that go to the MPI on one communicator, however many came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToStock {
@@ -41,6 +30,8 @@ pub struct ToStock {
 impl ToStock {
     /// No size.
     pub const NOTHING: ToStock = ToStock { below: 0, above: u64::MAX };
+    /// All sizes.
+    pub const ALL: ToStock = ToStock { below: u64::MAX, above: 0 };
 
     /// The sizes that go to the MPI in all of these stages.
     pub(super) fn of<'a>(stages: impl Iterator<Item = &'a Stage> + Clone) -> ToStock {
@@ -61,53 +52,56 @@ impl ToStock {
     }
 }
 
-/// Calls that go to the MPI while a communicator is new.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AtFirst {
-    /// The bytes below which a call goes to the MPI.
-    pub below: u64,
-    /// The number of first calls of a communicator that do so.
-    pub calls: u64,
-}
-
 /// True if all sums among a collective's calls are served, whatever the rules say.
 fn are_all_summed(rules: Rules<'_>, collective: Collective) -> bool {
     collective.combines() && rules.sums() == ServedSums::Canonical
 }
 
-/// The calls, for each collective and on any of these communicators, that rules serve from a later
-/// call on only; of communicators that have not all ranks of the larger set.
-pub fn to_stock_at_first(rules: Rules<'_>, of: Communicators) -> [AtFirst; Collective::ALL.len()] {
-    Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
-        _ if are_all_summed(rules, collective) => AtFirst::default(),
-        (None, None) => {
+/// The calls of each collective that a door leaves on any of these communicators (`ranks` of a
+/// larger set of shape `most`) before it is attached, whatever the network between the ranks is
+/// like. What no rule ever serves is uncounted; what rules serve from a later call on only is
+/// counted until then; but for reductions of all ranks of the larger set, among which sums are
+/// served from the first one on or never.
+pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collective::ALL.len()] {
+    Collective::ALL.map(|collective| match rules.forced(collective) {
+        _ if are_all_summed(rules, collective) => Passing::NOTHING,
+        Some(Choice::Stock) => Passing { uncounted: ToStock::ALL, ..Passing::NOTHING },
+        Some(_) => Passing::NOTHING,
+        None if rules.prediction(collective).is_some() => Passing::NOTHING,
+        None => {
             let served = served(rules, collective, of);
-            let calls = served.first().map_or(0, |(_, call)| *call);
-            let sooner = served.iter().find(|(_, call)| *call < calls);
-            match calls {
-                0 => AtFirst::default(),
-                _ => AtFirst { below: sooner.map_or(u64::MAX, |(bytes, _)| *bytes), calls },
-            }
+            let uncounted = match (served.first(), served.last()) {
+                (Some(first), Some(last)) => ToStock { below: first.first_bytes, above: last.last_bytes },
+                _ => ToStock::ALL,
+            };
+            let are_all = of.0.least == of.1.ranks;
+            let until = served.first().filter(|_| !(are_all && collective.combines()));
+            let until = until.map_or(0, |first| first.earlier_calls);
+            let sooner = served.iter().find(|later| later.earlier_calls < until);
+            let last = sooner.map_or(u64::MAX, |sooner| sooner.first_bytes - 1);
+            Passing { uncounted, counted: (0, last), until }
         }
-        _ => AtFirst::default(),
     })
 }
 
-/// The size of the shortest call that some rule may serve.
-fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> u64 {
-    served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
+/// Sizes of calls that some rule may serve, after a number of calls.
+struct ServedSizes {
+    first_bytes: u64,
+    last_bytes: u64,
+    earlier_calls: u64,
 }
 
-/// The sizes from which on some rule may serve calls, rising, each with the number of calls that
-/// come before.
-fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
+/// The sizes that some rule may serve, rising.
+fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<ServedSizes> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
     let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
-    let first_call = |first: u64| {
-        let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first));
-        first_served_call(for_it, of).map(|call| (first, call))
-    };
-    starts.into_iter().filter_map(first_call).collect()
+    let lasts = starts.iter().skip(1).map(|next| next - 1).chain([u64::MAX]);
+    let sizes = starts.iter().zip(lasts).filter_map(|(&first_bytes, last_bytes)| {
+        let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first_bytes));
+        let earlier_calls = first_served_call(for_it, of)?;
+        Some(ServedSizes { first_bytes, last_bytes, earlier_calls })
+    });
+    sizes.collect()
 }
 
 fn range_of(rule: &Rule, property: Property) -> Range {
@@ -165,9 +159,13 @@ mod tests {
         (Ranks { least: 2, most: most.ranks }, most)
     }
 
-    fn below(text: &str, most: CommunicatorShape) -> u64 {
+    fn uncounted(text: &str, most: CommunicatorShape) -> ToStock {
         let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
-        to_stock_below(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0]
+        passing_at_first(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0].uncounted
+    }
+
+    fn below(text: &str, most: CommunicatorShape) -> u64 {
+        uncounted(text, most).below
     }
 
     #[test]
@@ -200,6 +198,9 @@ mod tests {
         let crowded = rule("ranks_per_processor = \"2..\"", "chain");
         assert_eq!([most, most.on_processors(2)].map(|most| below(&crowded, most)), [u64::MAX, 0]);
         assert_eq!(below("", most), u64::MAX);
+        let between = rule("bytes = \"100..200\"", "chain") + &rule("bytes = \"500..600\"", "chain");
+        assert_eq!(uncounted(&between, most), ToStock { below: 100, above: 599 });
+        assert_eq!(uncounted(&rule("", "chain"), most), ToStock::NOTHING);
     }
 
     #[test]
@@ -209,13 +210,16 @@ mod tests {
         let at_first = |text: &str| {
             let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
             let rules = Rules::new(&[], Some(&table), &table, None);
-            let AtFirst { below, calls } = to_stock_at_first(rules, of(shape(16, 4)))[0];
-            (below, calls)
+            let Passing { counted: (0, last), until, .. } = passing_at_first(rules, of(shape(16, 4)))[0]
+            else {
+                panic!("from 0 bytes on")
+            };
+            (if until == 0 { 0 } else { last }, until)
         };
         let short = rule("bytes = \"..1KiB\"\nearlier_calls = \"256..\"");
         let long = rule("bytes = \"1KiB..\"\nearlier_calls = \"32..\"");
         assert_eq!(at_first(&short), (u64::MAX, 256));
-        assert_eq!(at_first(&(short.clone() + &long)), (1024, 256));
+        assert_eq!(at_first(&(short.clone() + &long)), (1023, 256));
         assert_eq!(at_first(&long), (u64::MAX, 32));
         assert_eq!(at_first(&(short.clone() + &rule(""))), (0, 0), "others serve at once");
         assert_eq!(at_first(&(short.clone() + &rule("nodes = \"5..\""))), (u64::MAX, 256), "there are four");
@@ -224,7 +228,7 @@ mod tests {
         let shipped = Table::shipped();
         let forced = [(Collective::Broadcast, "chain".parse().unwrap())];
         let rules = Rules::new(&forced, None, &shipped, None);
-        assert_eq!(to_stock_at_first(rules, of(shape(2, 1)))[0], AtFirst::default());
+        assert_eq!(passing_at_first(rules, of(shape(2, 1)))[0], Passing::NOTHING);
     }
 
     #[test]
@@ -232,23 +236,19 @@ mod tests {
         let (most, shipped) = (shape(16, 4), Table::shipped());
         for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
             let forced = [(Collective::Broadcast, forced.parse().unwrap())];
-            assert_eq!(to_stock_below(Rules::new(&forced, None, &shipped, None), of(most))[0], expected);
+            let rules = Rules::new(&forced, None, &shipped, None);
+            assert_eq!(passing_at_first(rules, of(most))[0].uncounted.below, expected);
         }
-        let rules = Rules::new(&[], None, &shipped, None);
-        assert_eq!(to_stock_below(rules, of(shape(4, 4)))[0], 8 << 10);
+        let below = |communicators| {
+            let rules = Rules::new(&[], None, &shipped, None);
+            passing_at_first(rules, communicators)[0].uncounted.below
+        };
+        assert_eq!(below(of(shape(4, 4))), 8 << 10);
         let more = |shape: CommunicatorShape| (Ranks { least: 3, most: shape.ranks }, shape);
-        assert_eq!(
-            to_stock_below(rules, more(shape(4, 1)))[0],
-            1 << 10,
-            "four ranks on one node, after some calls"
-        );
-        assert_eq!(to_stock_below(rules, more(shape(4, 1).on_processors(2)))[0], 0);
-        assert_eq!(to_stock_below(rules, of(shape(4, 1)))[0], 0, "two of them");
-        assert_eq!(
-            [most, shape(32, 32)].map(|most| to_stock_below(rules, of(most))[0]),
-            [0, 0],
-            "short messages by multicast"
-        );
+        assert_eq!(below(more(shape(4, 1))), 1 << 10, "four ranks on one node, after some calls");
+        assert_eq!(below(more(shape(4, 1).on_processors(2))), 0);
+        assert_eq!(below(of(shape(4, 1))), 0, "two of them");
+        assert_eq!([most, shape(32, 32)].map(|most| below(of(most))), [0, 0], "short messages by multicast");
     }
 
     proptest! {
@@ -272,17 +272,16 @@ mod tests {
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
             let ranks = Ranks { least: if nodes * per_node == 2 { 2 } else { 3 }, most: if nodes * per_node == 2 { 2 } else { most.ranks } };
-            let (below, at_first) = (to_stock_below(rules, (ranks, most)), to_stock_at_first(rules, (ranks, most)));
+            let passing = passing_at_first(rules, (ranks, most));
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
-            for (collective, below) in Collective::ALL.into_iter().zip(below) {
+            for (collective, passing) in Collective::ALL.into_iter().zip(passing) {
                 for (number, shift) in &bytes {
                     let call = Call::new(collective, Bytes(number >> shift));
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.asks_before(&call, there, epoch);
-                    prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
-                    let AtFirst { below, calls } = at_first[collective as usize];
-                    prop_assert!(is_left || call.bytes.0 >= below || earlier_calls >= calls, "{collective:?} at first");
+                    let passes = passing.passes(call.bytes.0, &mut { earlier_calls });
+                    prop_assert!(is_left || !passes, "{collective:?}, {:?}, {passing:?}", call.bytes);
                 }
             }
         }

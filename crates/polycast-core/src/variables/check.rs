@@ -16,7 +16,8 @@ pub fn problems(environment: impl IntoIterator<Item = (String, String)>) -> Vec<
     ours.iter().filter_map(|(name, value)| problem(name, value)).collect()
 }
 
-fn problem(name: &str, value: &str) -> Option<String> {
+/// The mistake in the value of a variable, or in its name.
+pub(super) fn problem(name: &str, value: &str) -> Option<String> {
     let Some(variable) = find(name) else { return Some(unknown(name)) };
     let (expected, otherwise) = match variable.values {
         Values::Free(_) => return None,
@@ -47,7 +48,8 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-fn unknown(name: &str) -> String {
+/// Words for a name that no variable has.
+pub(super) fn unknown(name: &str) -> String {
     let upper = name.to_ascii_uppercase();
     let distance = |known: &str| strsim::osa_distance(known, &upper);
     let nearest = ALL.iter().map(|variable| variable.name).min_by_key(|known| distance(known));

@@ -4,11 +4,13 @@ mod budget;
 mod cache;
 mod check;
 mod report_to;
+mod site;
 
 pub use budget::budget;
 pub use cache::cache_folder;
 pub use check::problems;
 pub use report_to::ReportTo;
+pub use site::{MAX_SITE_BYTES, Site, SiteText, site_files};
 
 /// Words that switch on, in lower or upper case.
 pub const ON: [&str; 4] = ["on", "1", "yes", "true"];
@@ -128,6 +130,12 @@ pub const WAITING: [&str; 3] = ["spin", "yield", "sleep"];
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
 pub const MADCAP: &str = "POLYCAST_MADCAP";
+/// The ports of multicast, and of copies.
+pub const PORTS: &str = "POLYCAST_PORTS";
+/// The block of addresses that multicast groups are drawn from.
+pub const GROUPS: &str = "POLYCAST_GROUPS";
+/// How many routers multicast passes, and one more.
+pub const HOPS: &str = "POLYCAST_TTL";
 /// The destination of the report.
 pub const REPORT: &str = "POLYCAST_REPORT";
 /// The folder in which ranks leave what they record of their calls.
@@ -150,7 +158,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 28] = [
+pub const ALL: [Variable; 31] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -258,6 +266,27 @@ pub const ALL: [Variable; 28] = [
         values: Values::Free("HOST, HOST:PORT"),
         default: "a random group",
         meaning: "the server that gives out multicast addresses; rank 0's counts",
+    },
+    Variable {
+        name: PORTS,
+        reader: Reader::Library,
+        values: Values::Free("FIRST-LAST"),
+        default: "UDP: random in 5000-32767; TCP, of copies: the kernel's",
+        meaning: "the ports of multicast, and those that `polycast cp` listens at, for firewalls: `20000-20099`; rank 0's count",
+    },
+    Variable {
+        name: GROUPS,
+        reader: Reader::Library,
+        values: Values::Free("ADDRESS/BITS"),
+        default: "239.192.0.0/14; ff12::8000:0/97",
+        meaning: "the block of addresses that multicast groups are drawn from, of the protocol that is used: `239.192.7.0/24`; rank 0's counts",
+    },
+    Variable {
+        name: HOPS,
+        reader: Reader::Library,
+        values: Values::Free("1 to 255"),
+        default: "1",
+        meaning: "time to live of multicast datagrams: 1 stays in the subnet, each router that is to pass them on needs one more, and must route multicast",
     },
     Variable {
         name: REPORT,

@@ -28,7 +28,10 @@ pub(super) struct Failed {
 #[derive(Debug)]
 pub(super) struct Active {
     pub spec: Multicast,
+    /// The cut of the message, as far as this node knows; see `size.rs`.
     pub cut: Fragmentation,
+    /// True if the node knows that it is the root's.
+    pub knows_size: bool,
     /// The node's place in the ring, counted from the root, which is 0.
     pub position: u32,
     pub receiver: Receiver,

@@ -1,11 +1,12 @@
 //! What comes in, and what it changes.
 
 use super::active::Gate;
+use super::size::Told;
 use super::{Delivery, Endpoint, Mismatch};
 use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
-use crate::parity::{self, Class};
+use crate::parity::Class;
 use crate::receiver::Seen;
 use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
@@ -78,13 +79,10 @@ impl Endpoint {
         if is_answer && header.kind == Kind::Data {
             active.repair.heard_answer();
         }
-        let is_of_this_length = match header.kind {
-            Kind::Data => true,
-            Kind::Parity => header.fragment == parity::length(active.cut),
-            _ => header.fragment == active.cut.fragments(),
-        };
-        if !is_of_this_length {
-            return Err(mismatch);
+        match active.hears(header, payload, &mut self.left_behind) {
+            Told::Fits if active.has_room(data) => {}
+            Told::SaysNothing => return Ok(()),
+            Told::Fits | Told::Contradicts => return Err(mismatch),
         }
         match header.kind {
             Kind::Data => match active.receiver.take(header.fragment, payload, data) {
@@ -163,12 +161,12 @@ impl Endpoint {
         if active.failed.is_some() {
             return Ok(Delivery::Taken);
         }
-        let is_same = header.message_bytes == active.cut.message_bytes();
         let is_well = match body {
-            // What the other node makes of its own size is for it to know.
             Body::Done | Body::Request(_) | Body::Arrived(_) | Body::Deaf => true,
             Body::Failed => active.receiver.is_complete(),
-            _ => is_same,
+            // Its sender does not know how many more there are.
+            Body::Fragments(..) if header.message_bytes == 0 => true,
+            _ => active.learns_size(header.message_bytes, &mut self.left_behind) && active.has_room(data),
         };
         if !is_well {
             return Err(mismatch);
@@ -207,14 +205,25 @@ impl Endpoint {
         self.answer_time.answered(now);
         active.repair.ring_answers(now);
         for fragment in runs.flat_map(Run::fragments) {
-            let range = active.cut.range(fragment).ok_or(mismatch)?;
-            let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
+            // Who has the last one knows the size, and says it.
+            let length = match active.knows_size {
+                true => active.cut.range(fragment).ok_or(mismatch)?.len(),
+                false => active.cut.payload_bytes() as usize,
+            };
+            let (payload, rest) = bytes.split_at_checked(length).ok_or(mismatch)?;
             bytes = rest;
-            if active.receiver.take(fragment, payload, data) == Seen::New {
-                active.ring.saw(fragment);
-                active.repair.news(&active.receiver, now);
-                active.repaired += 1;
-                self.counters.repaired += 1;
+            if !active.knows_size && !active.sees_more_than(fragment) {
+                return Err(mismatch);
+            }
+            match active.receiver.take(fragment, payload, data) {
+                Seen::New => {
+                    active.ring.saw(fragment);
+                    active.repair.news(&active.receiver, now);
+                    active.repaired += 1;
+                    self.counters.repaired += 1;
+                }
+                Seen::Again => {}
+                Seen::Mismatch => return Err(mismatch),
             }
         }
         self.after_arrival(now, data);

@@ -11,6 +11,8 @@ pub(super) struct LeftBehind {
     /// Fragments to come of the broadcast in progress: those that the predecessor pushes, or has
     /// been asked for. It sends each once, unless it had left when the request came.
     fragments: u32,
+    /// Fragments that have come of it.
+    came: u32,
     /// Fragments to come of broadcasts that this node has left. A message of the predecessor about
     /// a later broadcast comes behind all these.
     fragments_before: u32,
@@ -25,6 +27,11 @@ impl LeftBehind {
         self.fragments = self.fragments.saturating_add(fragments);
     }
 
+    /// The predecessor sends so many fragments of the broadcast in progress in all.
+    pub fn expect_in_all(&mut self, fragments: u32) {
+        self.fragments = fragments.saturating_sub(self.came);
+    }
+
     /// A message has come, of the broadcast in progress or of one before.
     pub fn came(&mut self, body: &Body<'_>, is_of_this: bool) {
         if is_of_this && matches!(body, Body::Fragments(..) | Body::End) {
@@ -33,6 +40,7 @@ impl LeftBehind {
         match body {
             Body::Fragments(runs, _) => {
                 let all = runs.iter().fold(0, |all: u32, Run { count, .. }| all.saturating_add(count));
+                self.came = self.came.saturating_add(if is_of_this { all } else { 0 });
                 let left = if is_of_this { &mut self.fragments } else { &mut self.fragments_before };
                 *left = left.saturating_sub(all);
             }
@@ -43,7 +51,7 @@ impl LeftBehind {
 
     /// The node leaves a broadcast. `is_pull`: the predecessor may send an end of it.
     pub fn left(&mut self, is_pull: bool) {
-        self.ends = self.ends.saturating_add(u32::from(is_pull));
+        (self.ends, self.came) = (self.ends.saturating_add(u32::from(is_pull)), 0);
         self.fragments_before = self.fragments_before.saturating_add(std::mem::take(&mut self.fragments));
     }
 

@@ -15,6 +15,7 @@
 //! 4. When a node leaves, its predecessor may still have messages for it. It knows how many at most, and stays while they are too
 //!    many: its channel takes them all while it does something else, since the predecessor waits for that.
 //! 5. Nothing is written into the program's buffer except by [`Receiver::take`], under its invariants.
+//! 6. A node that has all of the message, or knows that all has been sent, knows the root's size (`size.rs`).
 
 mod active;
 mod incoming;
@@ -22,6 +23,7 @@ mod left_behind;
 mod loss_probe;
 mod outgoing;
 mod repairs;
+mod size;
 mod types;
 
 pub use types::{Action, Capacity, Delivery, Membership, Mismatch, Peer};
@@ -128,7 +130,7 @@ impl Endpoint {
     /// Begins the next broadcast; datagrams that have come already are used. `root` is a node.
     ///
     /// # Errors
-    /// [`Mismatch`] if they contradict its length.
+    /// [`Mismatch`] if they contradict each other, or if there is no room for them.
     ///
     /// # Panics
     /// If one is in progress, if `data` is empty, or longer than 2³² − 1 fragments.
@@ -159,6 +161,7 @@ impl Endpoint {
         self.active = Some(Active {
             spec,
             cut,
+            knows_size: is_root,
             position,
             receiver: match receiver {
                 Some(receiver) => receiver.renewed(cut, is_root),
@@ -174,9 +177,7 @@ impl Endpoint {
             arrival_is_due: !is_root && drawn == Some(position),
             is_kept: spec.form == Form::Pull || position + 1 == nodes,
             failed: None,
-            datagrams: u64::from(cut.fragments())
-                + u64::from(spec.parity)
-                + u64::from(spec.form == Form::Pull),
+            datagrams: Active::datagrams_of(cut, spec),
             repaired: 0,
             sent_again: 0,
         });
@@ -337,6 +338,12 @@ impl Endpoint {
     /// A node that has any has heard whether the root tells the ranks to leave.
     pub fn prefix_bytes(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.receiver.prefix_bytes())
+    }
+
+    /// Bytes of the message that the root of the broadcast in progress sends, if this node knows them.
+    /// They may be others than it has begun with.
+    pub fn message_bytes(&self) -> Option<u64> {
+        self.active.as_ref().and_then(Active::known_bytes)
     }
 
     /// While a message comes in by multicast: the bytes up to the last datagram so far, and those

@@ -52,7 +52,11 @@ impl Endpoint {
             // Who is through with a broadcast knows what it tells.
             let (operation, cut, is_root) = (self.operation, active.cut, active.position == 0);
             let pushed = Pushed { operation, cut, is_root, tells_to_leave: self.deaf.is_told };
-            self.kept.keep(pushed, data.bytes(), self.loss_probe.sees_losses());
+            self.kept.keep(
+                pushed,
+                &data.bytes()[..cut.message_bytes() as usize],
+                self.loss_probe.sees_losses(),
+            );
         }
     }
 
@@ -65,7 +69,7 @@ impl Endpoint {
     ) -> Option<Action> {
         let like_all = self.header(0);
         let active = self.active.as_mut().filter(|_| capacity.message)?;
-        let message_bytes = active.cut.message_bytes();
+        let message_bytes = active.known_bytes().unwrap_or(0);
         let header = MessageHeader { message_bytes, root_waited: active.root_waited, ..like_all };
         if let Some(to) = self.loss_probe.take() {
             message::encode_loss_probe(&header, buffer);

@@ -8,7 +8,8 @@ use crate::kept::Answer;
 use crate::message::Body;
 use crate::spec::Form;
 use crate::wire::{
-    FLAG_AGAIN, FLAG_ANSWER, FLAG_KNOWS_END, FLAG_LEAVE, FLAG_REPEATED, HEADER_BYTES, Header, Kind, seal,
+    FLAG_AGAIN, FLAG_ANSWER, FLAG_KNOWS_END, FLAG_LAST, FLAG_LEAVE, FLAG_REPEATED, HEADER_BYTES, Header,
+    Kind, LENGTH_BYTES, seal,
 };
 use polycast_units::Nanos;
 
@@ -174,7 +175,10 @@ impl Endpoint {
             Due::End => {
                 active.repair.take_end();
                 let (flags, fragment) = (flags | FLAG_AGAIN | FLAG_ANSWER, active.cut.fragments());
-                seal(&Header { kind: Kind::End, flags, fragment, ..like }, &[], key, buffer);
+                let bytes = active.cut.message_bytes().to_le_bytes();
+                let has_room = active.cut.payload_bytes() as usize >= LENGTH_BYTES;
+                let payload = if has_room { &bytes[..] } else { &[] };
+                seal(&Header { kind: Kind::End, flags, fragment, ..like }, payload, key, buffer);
             }
             Due::Request => {
                 // A push has none.
@@ -193,7 +197,9 @@ impl Endpoint {
                     let Some(fragment) = active.repair.take_answer() else { break };
                     let Some(range) = active.cut.range(fragment) else { continue };
                     let is_short = range.len() < active.cut.payload_bytes() as usize;
-                    seal(&Header { flags, fragment, ..like }, &data.bytes()[range], key, buffer);
+                    let last = if active.cut.is_last(fragment) { FLAG_LAST } else { 0 };
+                    let header = Header { flags: flags | last, fragment, ..like };
+                    seal(&header, &data.bytes()[range], key, buffer);
                     self.counters.answers += 1;
                     // Those of a batch have one size, but for the last.
                     if is_short {
@@ -218,8 +224,11 @@ impl Endpoint {
     fn next_kept(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Membership { job, communicator, ref key, .. } = self.membership;
         buffer.clear();
-        if let Some(Answer { operation, fragment, tells_to_leave, bytes }) = self.kept.take_answer() {
-            let flags = FLAG_AGAIN | FLAG_ANSWER | if tells_to_leave { FLAG_LEAVE } else { 0 };
+        if let Some(Answer { operation, fragment, tells_to_leave, is_last, bytes }) = self.kept.take_answer()
+        {
+            let flags = FLAG_AGAIN | FLAG_ANSWER;
+            let flags = flags | if tells_to_leave { FLAG_LEAVE } else { 0 };
+            let flags = flags | if is_last { FLAG_LAST } else { 0 };
             seal(
                 &Header { kind: Kind::Data, flags, job, communicator, operation, fragment },
                 bytes,

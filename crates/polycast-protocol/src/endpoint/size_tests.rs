@@ -1,4 +1,4 @@
-//! Nodes that were called with different sizes: all end, and those that have wrong bytes know it.
+//! Nodes that were called with different sizes: all end, who has room for the root's message has it, and who has less knows its size.
 
 use proptest::prelude::*;
 
@@ -6,13 +6,19 @@ use super::*;
 use crate::wire;
 use crate::{Acted, ControlChannel, KEY_BYTES, Key};
 
+/// What holds nothing before a broadcast.
+const UNTOUCHED: u8 = 0xee;
 const PULL: Multicast = Multicast { form: Form::Pull, sync: RootSync::Adaptive, parity: false };
 
 struct Node {
     endpoint: Endpoint,
     buffer: Vec<u8>,
+    /// Memory for a message that is longer than the buffer.
+    memory: Vec<u8>,
     is_root: bool,
     has_failed: bool,
+    /// The root's size, as the node was told.
+    told: Option<u64>,
     is_over: bool,
     /// From the predecessor, from the successor, from drawn receivers: MPI keeps the order of each.
     messages: Memory,
@@ -59,8 +65,8 @@ impl ControlChannel for Memory {
 impl Node {
     /// Gives it what has come; true if there was anything.
     fn receive(&mut self, now: Nanos) -> bool {
-        let Node { endpoint, buffer, is_root, messages, datagrams, has_failed, .. } = self;
-        let mut data = if *is_root { Data::Source(buffer) } else { Data::Sink(buffer) };
+        let Node { endpoint, buffer, memory, is_root, messages, datagrams, has_failed, told, .. } = self;
+        let mut data = data(*is_root, buffer, memory);
         let mut has_any = false;
         for datagram in datagrams.drain(..) {
             let (header, payload) = wire::open(&datagram, 1, &key()).unwrap();
@@ -75,8 +81,13 @@ impl Node {
             endpoint.fail();
             true
         });
+        *told = endpoint.message_bytes().or(*told);
         has_any
     }
+}
+
+fn data<'a>(is_root: bool, buffer: &'a mut [u8], memory: &'a mut Vec<u8>) -> Data<'a> {
+    if is_root { Data::Source(buffer) } else { Data::Growing(buffer, memory) }
 }
 
 fn key() -> Key {
@@ -97,9 +108,11 @@ fn node(index: u32, nodes: u32, total: usize) -> Node {
     };
     Node {
         endpoint: Endpoint::new(membership),
-        buffer: if index == 0 { (0..total).map(|at| at as u8).collect() } else { vec![0; total] },
+        buffer: if index == 0 { (0..total).map(|at| at as u8).collect() } else { vec![UNTOUCHED; total] },
+        memory: Vec::new(),
         is_root: index == 0,
         has_failed: false,
+        told: None,
         is_over: false,
         messages: Default::default(),
         datagrams: Default::default(),
@@ -112,8 +125,8 @@ fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) ->
     let mut nodes: Vec<Node> =
         totals.iter().enumerate().map(|(index, total)| node(index as u32, count as u32, *total)).collect();
     for node in &mut nodes {
-        let Node { endpoint, buffer, is_root, has_failed, .. } = node;
-        let mut data = if *is_root { Data::Source(buffer) } else { Data::Sink(buffer) };
+        let Node { endpoint, buffer, memory, is_root, has_failed, .. } = node;
+        let mut data = data(*is_root, buffer, memory);
         endpoint.begin(spec, 0, Nanos(0), &mut data).unwrap();
         if *is_root && is_root_spoiled {
             *has_failed = true;
@@ -126,8 +139,8 @@ fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) ->
         for index in 0..count {
             while nodes[index].receive(now) {}
             loop {
-                let Node { endpoint, buffer: own, is_root, messages, .. } = &mut nodes[index];
-                let data = if *is_root { Data::Source(own) } else { Data::Sink(own) };
+                let Node { endpoint, buffer: own, memory, is_root, messages, .. } = &mut nodes[index];
+                let data = data(*is_root, own, memory);
                 match endpoint.act(now, true, true, &data, &mut buffer, messages).unwrap() {
                     Acted::Nothing => break,
                     Acted::Message => {
@@ -175,7 +188,7 @@ proptest! {
             Multicast { sync: RootSync::Random, ..PULL },
         ]),
         // A few fragments, so that sizes often have the same number of them.
-        totals in prop::collection::vec(prop_oneof![2 => Just(40), 3 => 1usize..60], 2..6),
+        totals in prop::collection::vec(prop_oneof![2 => Just(40), 3 => 1usize..60, 1 => 1usize..400], 2..6),
         lost in 0usize..5,
         is_root_spoiled in prop::bool::weighted(0.1),
     ) {
@@ -183,20 +196,21 @@ proptest! {
         prop_assert!(nodes.is_some(), "somebody waits");
         let nodes = nodes.unwrap();
         let message = nodes[0].buffer.clone();
-        let is_one_size = totals.iter().all(|total| *total == totals[0]);
         for (index, node) in nodes.iter().enumerate() {
-            let bytes = node.buffer.len().min(message.len());
-            prop_assert!(node.has_failed || node.buffer[..bytes] == message[..bytes], "node {index}");
-            prop_assert!(node.has_failed || node.buffer.len() <= message.len(), "node {index}");
-            prop_assert!(!node.has_failed || !is_one_size || is_root_spoiled, "node {index}");
+            prop_assert_eq!(node.has_failed, is_root_spoiled, "node {}", index);
+            if !node.has_failed {
+                let has_grown = !node.memory.is_empty();
+                let (own, got) = (node.buffer.len(), if has_grown { &node.memory } else { &node.buffer });
+                prop_assert_eq!(&got[..message.len()], &message[..], "node {}", index);
+                prop_assert_eq!(has_grown, own < message.len(), "node {}", index);
+                prop_assert!(got[message.len()..].iter().all(|byte| *byte == UNTOUCHED), "node {}", index);
+                prop_assert!(index == 0 || node.told == Some(message.len() as u64), "node {}", index);
+            }
         }
-        prop_assert!(!is_root_spoiled || nodes.iter().all(|node| node.has_failed));
-        prop_assert!(!nodes[0].has_failed || is_root_spoiled, "who only sends is not told");
     }
 }
 
-/// As many fragments, the last one shorter, and that got lost: what is restored would have the wrong length, and the node may leave before
-/// a message tells it.
+/// As many fragments, the last one shorter, and that got lost: what is restored would have the wrong length.
 #[test]
 fn a_parity_of_a_message_of_another_length_restores_nothing() {
     for (bytes, is_same) in [(40, false), (39, true)] {
@@ -208,7 +222,7 @@ fn a_parity_of_a_message_of_another_length_restores_nothing() {
         // 0 1 2 3 parity
         assert_eq!((other.datagrams.len(), other.datagrams.remove(3).is_some()), (5, true));
         other.receive(Nanos(0));
-        assert_eq!((other.has_failed, other.endpoint.is_complete()), (!is_same, is_same));
+        assert_eq!((other.has_failed, other.endpoint.is_complete()), (false, is_same));
         assert!(!is_same || other.buffer == root.buffer);
     }
 }
@@ -226,9 +240,9 @@ fn datagrams_of(root: &mut Node) -> Vec<Vec<u8>> {
     all
 }
 
-/// What came early takes no room after its broadcast, however that began.
+/// What came early takes no room after its broadcast, however that began: here without memory for the rest.
 #[test]
-fn early_datagrams_of_another_length_are_forgotten() {
+fn early_datagrams_without_room_are_forgotten() {
     let [mut root, mut late] = [(0, 400), (1, 30)].map(|(index, bytes)| node(index, 2, bytes));
     root.endpoint.begin(Form::Push.into(), 0, Nanos(0), &mut Data::Source(&root.buffer)).unwrap();
     late.datagrams.extend(datagrams_of(&mut root));

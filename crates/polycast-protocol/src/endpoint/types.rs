@@ -73,10 +73,11 @@ pub enum Delivery {
     Early,
 }
 
-/// The ranks disagree about the length of the message, or a neighbour does not speak this protocol.
+/// There is no room for the message that comes, what says how long it is contradicts itself, or a neighbour does not speak
+/// this protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "broadcast {operation}: this rank expects {expected} bytes, another one has a message of another length"
+    "broadcast {operation}: this rank expects {expected} bytes, and has no room for another message that comes"
 )]
 pub struct Mismatch {
     /// The broadcast.

@@ -12,9 +12,9 @@ use crate::abi::{CAN_PACK, MpiError};
 use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::identity::build_identity;
-use crate::left;
 use crate::machine::{self, process_identity};
 use crate::of_process::of_process;
+use crate::passing;
 use crate::report;
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
@@ -115,7 +115,7 @@ impl World {
         };
         let all: Vec<u32> = (0..records.len() as u32).collect();
         let are_told = records.iter().any(|other| other.capabilities & (WANTS_REPORT | WANTS_TRACE) != 0);
-        left::learn(&world.view.settings, world.view.shape(&world, &all), are_told);
+        passing::learn(&world.view.settings, world.view.shape(&world, &all), are_told);
         world
     }
 }

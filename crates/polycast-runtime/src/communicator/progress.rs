@@ -323,15 +323,29 @@ impl Serving {
     /// Asks all operations for progress, and returns the activity that they found.
     fn turn(&mut self, asks_mpi: bool) -> Activity {
         let Serving { operations, shared, .. } = self;
-        let turn = AssertUnwindSafe(|| operations.progress(shared, asks_mpi));
+        let turn = AssertUnwindSafe(|| {
+            if let Some(memory) = &mut shared.memory {
+                memory.streams().tell_of_abandoned();
+            }
+            operations.progress(shared, asks_mpi)
+        });
         let failure = match catch_unwind(turn) {
             Ok(Ok(())) => return self.shared.activity,
             Ok(Err(error)) => Failure::Mpi(error),
             Err(_) => Failure::Internal,
         };
         self.broken = Some(failure);
-        self.operations.end_all(failure, &mut self.shared);
+        self.end_all(failure);
         Activity::Messages
+    }
+
+    /// Ends all operations with `failure`, and what they have under way.
+    pub(super) fn end_all(&mut self, failure: Failure) {
+        let Serving { operations, shared, .. } = self;
+        operations.end_all(failure, shared);
+        if let Some(driver) = &mut shared.driver {
+            driver.forget(&mut shared.messages);
+        }
     }
 
     fn ended(&mut self, key: OperationKey, listeners: &mut Listeners<'_>) -> Option<Over> {

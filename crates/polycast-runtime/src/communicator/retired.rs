@@ -71,7 +71,7 @@ impl Serving {
 
     /// Ends all operations: MPI touches no buffer of polycast's any more.
     fn abandon(&mut self) {
-        self.operations.end_all(Failure::Internal, &mut self.shared);
+        self.end_all(Failure::Internal);
         self.shared.messages.cancel(|_| true);
     }
 

@@ -78,7 +78,8 @@ pub fn start(
         // SAFETY: the pointer comes from polycast_attach; the buffer has these bytes, and stays until the call has ended.
         unsafe {
             let wanted = wanted(call.root, buffer.len());
-            if member.is_left(&wanted) || polycast_plan_ahead(member.runtime, &wanted, 0, &mut plan) != SERVED
+            if !member.asks(&wanted, false)
+                || polycast_plan_ahead(member.runtime, &wanted, 0, &mut plan) != SERVED
             {
                 continue;
             }

@@ -172,6 +172,7 @@ pub(super) fn barrier() -> Request {
 impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
+        self.attach();
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
         let communicator = unsafe { &mut *self.runtime };
         let request = barrier();
@@ -254,7 +255,13 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node:
 }
 
 /// `count` calls in flight at a time, twice: what the first leave behind serves the second. Half of those that are spread have ranks on several hosts.
-fn job(random: &mut Random, seed: u64, ranks: u64, count: u64, is_spread: bool) -> (Job, Vec<Called>) {
+pub(super) fn job(
+    random: &mut Random,
+    seed: u64,
+    ranks: u64,
+    count: u64,
+    is_spread: bool,
+) -> (Job, Vec<Called>) {
     // More than travels with an announcement.
     let hosts: Vec<u32> = match is_spread && random.one_in(2) {
         false => vec![0; ranks as usize],

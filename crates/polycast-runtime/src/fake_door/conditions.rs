@@ -1,11 +1,13 @@
 //! What may happen to a job.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::time::Duration;
 
 use polycast_core::topology::Locality;
 use polycast_core::units::Rate;
 
+use super::board::Board;
 use super::network::Weather;
 use super::stage::{Delays, Turns};
 
@@ -96,4 +98,6 @@ pub struct Conditions {
     pub refused: Vec<(u32, Refused)>,
     /// This rank may read what others have so often, and then not any more.
     pub reads_until: Option<(u32, u32)>,
+    /// Schedules of messages go over this board (`operation/board.rs`).
+    pub board: Option<Arc<Board>>,
 }

@@ -103,6 +103,8 @@ pub struct Outcome {
     pub most_messages: u32,
     /// Those that nobody has received.
     pub unreceived: usize,
+    /// Letters on the board that nobody has taken.
+    pub letters: usize,
     /// On all communicators, the program's own among them.
     pub collectives: usize,
     /// Memory of nodes that was made.
@@ -146,6 +148,7 @@ impl Job {
                 loses_message: None,
                 refused: Vec::new(),
                 reads_until: None,
+                board: None,
             },
             environments: Vec::new(),
             panic: None,
@@ -235,6 +238,7 @@ impl Job {
             messages: world.messages(),
             most_messages: world.most_messages(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
+            letters: self.conditions.board.as_ref().map_or(0, |board| board.letters()),
             collectives: world.collectives(),
             segments: world.segments.load(Ordering::Relaxed),
             took: Duration::from_nanos(world.stage.nanos()),

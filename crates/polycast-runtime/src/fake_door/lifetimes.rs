@@ -182,6 +182,32 @@ fn short_calls_are_left_without_a_look() {
     }
 }
 
+/// What rules serve from a later call on only the door counts until then, before the communicator is attached. Where somebody reads of each
+/// call, all are asked about: the runtime counts as the door.
+#[test]
+fn the_door_counts_first_calls_as_the_runtime_does() {
+    const TABLE: &str = "version = 1\n[[rule]]\ncollective = \"bcast\"\nbytes = \"1KiB..8KiB\"\nearlier_calls = \"4..\"\nuse = \"flat\"\n";
+    let table = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(table.path(), TABLE).unwrap();
+    for reader in [None, Some(1)] {
+        let mut job = Job::new(3, 1, "", &[]).on_hosts(&[0, 1, 2], Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", "off");
+        if reader.is_some() {
+            job = job.with(reader, "POLYCAST_REPORT", "on");
+        }
+        let sizes = [2000, 10, 2000, 2000, 20_000, 2000, 10, 2000, 20_000, 2000];
+        job.program = vec![Step::Make { members: vec![0, 1, 2] }];
+        job.program.extend(sizes.map(|bytes| call(0, vec![bytes; 3])));
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        for told in &outcome.ranks {
+            let served: Vec<usize> = (0..sizes.len()).filter(|call| told.calls[*call].is_served).collect();
+            assert_eq!(served, [7, 9], "{reader:?}: after four calls that count");
+        }
+    }
+}
+
 #[test]
 fn the_next_communicator_takes_the_group_of_the_last() {
     let members = || Step::Make { members: vec![0, 1, 2] };

@@ -9,6 +9,7 @@
 //!         conditions what may happen to the job
 //!         world      collectives, contexts, which call fails
 //!             mail       messages of private communicators
+//!             board      letters of a fabric that only tests have
 //!             network    datagrams
 //!                 flood      those of strangers
 //!             stage      whose turn it is, and what time it is: one rank runs at a time
@@ -22,6 +23,7 @@ mod agreement;
 mod ahead;
 mod allocations;
 mod asked;
+pub mod board;
 mod collectives;
 mod conditions;
 mod conformance;

@@ -21,13 +21,13 @@ use super::mail::Part;
 use super::random::Random;
 use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
-use crate::abi::CollectiveCall;
+use crate::abi::{CollectiveCall, PassedCounts, Passing};
 use crate::attach::leave_only_numbers;
 use crate::communicator::{Communicator, Operation};
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
-    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_leaves, polycast_plan,
+    polycast_end_of_stock, polycast_finalize, polycast_first_passing, polycast_is_enabled, polycast_plan,
     polycast_plan_free, polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
@@ -85,12 +85,15 @@ pub struct Told {
 pub struct Member {
     pub door: Arc<RankDoor>,
     pub rank: u32,
-    /// NULL if polycast does not serve it, or not any more.
+    /// NULL if it is not attached, or not any more.
     pub runtime: *mut Communicator,
     is_attached: bool,
-    ranks: u32,
-    /// It has had no call that the door would make it for.
-    pub is_new: bool,
+    /// It may be attached.
+    is_new: bool,
+    /// NULL: it has had no call that the door would make it for.
+    passing: *const Passing,
+    counts: Box<PassedCounts>,
+    world_ranks: Vec<u32>,
 }
 
 /// `None` if it panicked outside of polycast.
@@ -256,32 +259,39 @@ impl Member {
         world.make(number, of);
         let rank = of.iter().position(|member| *member == process)? as u32;
         let part = Part { communicator: number, process };
-        let door = Arc::new(RankDoor::new(world, part));
-        let mut runtime = null_mut();
-        if is_served && of.len() > 1 {
-            let handle: *mut c_void = Arc::as_ptr(&door).cast_mut().cast();
-            // SAFETY: the table accepts this handle, which lives until MPI has ended.
-            let error = unsafe {
-                polycast_attach(
-                    &TABLE,
-                    handle,
-                    rank as c_int,
-                    of.len() as c_int,
-                    of.as_ptr().cast(),
-                    null(),
-                    &mut runtime,
-                )
-            };
-            assert_eq!(error, 0, "attaching gives no error");
-        }
         Some(Member {
-            door,
+            door: Arc::new(RankDoor::new(world, part)),
             rank,
-            is_attached: !runtime.is_null(),
-            is_new: true,
-            ranks: of.len() as u32,
-            runtime,
+            runtime: null_mut(),
+            is_attached: false,
+            is_new: is_served && of.len() > 1,
+            passing: null(),
+            counts: Box::default(),
+            world_ranks: of.to_vec(),
         })
+    }
+
+    /// As doors/common/communicator.c.
+    pub fn attach(&mut self) {
+        if !std::mem::take(&mut self.is_new) {
+            return;
+        }
+        let handle: *mut c_void = Arc::as_ptr(&self.door).cast_mut().cast();
+        // SAFETY: the table accepts this handle, which lives until MPI has ended, as the counts do.
+        let error = unsafe {
+            polycast_attach(
+                &TABLE,
+                handle,
+                self.rank as c_int,
+                self.world_ranks.len() as c_int,
+                self.world_ranks.as_ptr().cast(),
+                self.counts.as_mut_ptr(),
+                &mut self.runtime,
+            )
+        };
+        assert_eq!(error, 0, "attaching gives no error");
+        self.is_attached = !self.runtime.is_null();
+        self.passing = self.runtime.cast_const().cast();
     }
 
     fn give_up(&mut self, is_over: c_int) {
@@ -289,27 +299,26 @@ impl Member {
         unsafe { polycast_detach(std::mem::replace(&mut self.runtime, null_mut()), is_over) };
     }
 
-    /// As doors/common/calls.h: nobody looks at the communicator for such a call.
-    pub fn is_left(&mut self, wanted: &CollectiveCall) -> bool {
-        self.is_new &= polycast_leaves(wanted.collective, wanted.bytes as u64, self.ranks as c_int) != 0;
-        self.is_new
-    }
-
-    /// The same of a communicator that is known: it tells.
-    pub fn passes(&self, wanted: &CollectiveCall) -> bool {
-        // SAFETY: the pointer comes from polycast_attach, and nobody else uses it.
-        let state = unsafe { &mut *self.runtime };
-        let Ok(bytes) = u32::try_from(wanted.bytes) else { return false };
-        let (sizes, steady) = (&state.passing[wanted.collective as usize], &mut state.steady);
-        if bytes < sizes.below || bytes > sizes.above {
-            return true;
+    /// As doors/common/calls.h: true if the runtime, which has the communicator then, is asked about
+    /// the call.
+    pub fn asks(&mut self, wanted: &CollectiveCall, is_waited: bool) -> bool {
+        let of = wanted.collective as usize;
+        // SAFETY: tables have an entry for each collective; that of an attached communicator stays as long as it.
+        let passing = |table: *const Passing| unsafe { *table.add(of) };
+        if self.passing.is_null() {
+            let table = polycast_first_passing(self.world_ranks.len() as c_int);
+            // Nothing is counted yet.
+            if passing(table).passes(wanted.bytes, &mut { u32::MAX }) {
+                return false;
+            }
+            self.passing = table;
         }
-        let is_steady = steady.calls > 0
-            && wanted.reduction.is_null()
-            && steady.collective == wanted.collective
-            && (steady.first..=steady.last).contains(&bytes);
-        steady.calls -= u32::from(is_steady);
-        is_steady
+        let is_left = !self.is_new && self.runtime.is_null();
+        if is_left || is_waited && passing(self.passing).passes(wanted.bytes, &mut self.counts[of]) {
+            return false;
+        }
+        self.attach();
+        !self.runtime.is_null()
     }
 
     /// What was chosen, how it ended, and how often it asked for memory.
@@ -319,11 +328,11 @@ impl Member {
         let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
         let wanted = wanted(call.root, bytes);
         let mut plan = null_mut();
-        let is_left = self.is_left(&wanted) || self.runtime.is_null() || self.passes(&wanted);
-        let choose = || match is_left {
-            true => 0,
+        let asks = self.asks(&wanted, true);
+        let choose = || match asks {
+            false => 0,
             // SAFETY: the pointer comes from polycast_attach.
-            false => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
+            true => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
         };
         let (choice, of_plan) = counted(choose);
         let mut allocations = of_plan;
@@ -354,7 +363,7 @@ impl Member {
     }
 
     fn in_flight(&mut self, calls: &[Broadcast], number: usize, random: &mut Random) -> Vec<Ended> {
-        self.is_new = false;
+        self.attach();
         let bytes = |call: &Broadcast| call.bytes[self.rank as usize];
         let expected: Vec<Vec<u8>> = (number..).zip(calls).map(|(at, call)| data(at, bytes(call))).collect();
         let mut buffers = expected.clone();

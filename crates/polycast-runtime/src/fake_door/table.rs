@@ -35,6 +35,11 @@ pub fn enter(world: Arc<World>, process: u32) {
     HERE.set(Some((world, process)));
 }
 
+/// The process that this thread is, and its job.
+pub fn here() -> Option<(Arc<World>, u32)> {
+    HERE.with_borrow(Clone::clone)
+}
+
 pub static TABLE: DoorTable = DoorTable {
     interface_version: INTERFACE_VERSION,
     capabilities: CAN_PACK,

@@ -143,13 +143,12 @@ impl Member {
             reduction: if is_reduction { (&raw const reduction).cast() } else { null() },
         };
         let [input, mut output] = call.before(number, rank);
-        let is_left =
-            call.kind(rank) == Some(Kind::LeftAlone) || self.is_left(&wanted) || self.passes(&wanted);
+        let asks = call.kind(rank) != Some(Kind::LeftAlone) && self.asks(&wanted, true);
         let mut plan = null_mut();
-        let answer = match is_left {
-            true => 0,
+        let answer = match asks {
+            false => 0,
             // SAFETY: the pointer comes from polycast_attach; the reduction outlives the plan.
-            false => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
+            true => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
         };
         if answer != SERVED {
             let code = self.stock_call(&call.called);

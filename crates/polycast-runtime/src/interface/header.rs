@@ -8,9 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::abi::{
-    ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES, Reduction, Sizes, SteadyCalls,
-};
+use crate::abi::{ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES, Passing, Reduction};
 use crate::report::{LEFT, UNSERVED};
 
 const HEADER: &str = include_str!("../../../../include/polycast.h");
@@ -37,8 +35,7 @@ fn c_type(rust: &str) -> String {
         "Operation" => "polycast_operation",
         "Reduction" => "polycast_reduction",
         "Plan" => "struct polycast_plan",
-        "SteadyCalls" => "polycast_steady",
-        "Sizes" => "polycast_sizes",
+        "Passing" => "polycast_passing",
         "Communicator" => "polycast_communicator",
         _ => return c_function(rust),
     }
@@ -125,14 +122,14 @@ fn assertions() -> Assertions {
     structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, sum, intersect,
         stock, world_ranks, isend, irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, reduction);
-    structure!(c, Sizes as "polycast_sizes": below, above);
-    structure!(c, SteadyCalls as "polycast_steady": collective, first, last, calls);
+    structure!(c, Passing as "polycast_passing": below, above, first, last, until);
     c.equal("offsetof(polycast_communicator, passing)", offset_of!(Communicator, passing) as i64);
     c.equal(
         "sizeof(((polycast_communicator *)0)->passing)",
-        size_of::<[Sizes; Collective::ALL.len()]>() as i64,
+        size_of::<[Passing; Collective::ALL.len()]>() as i64,
     );
-    c.field("polycast_communicator", "steady", offset_of!(Communicator, steady), type_name::<SteadyCalls>());
+    // `c_and_rust_let_the_same_calls_pass` compares what it does.
+    c.functions.insert("polycast_passes");
     structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, is_own, combine);
     functions!(
@@ -143,8 +140,7 @@ fn assertions() -> Assertions {
         polycast_is_enabled(),
         polycast_set(_, _),
         polycast_begin(_, _, _, _, _, _),
-        polycast_leaves(_, _, _),
-        polycast_leaves_at_first(_, _, _, _),
+        polycast_first_passing(_),
         polycast_attach(_, _, _, _, _, _, _),
         polycast_detach(_, _),
         polycast_plan(_, _, _),
@@ -246,7 +242,7 @@ fn the_header_says_what_rust_does() {
 #[test]
 fn every_difference_is_found() {
     for (from, to) in [
-        ("POLYCAST_INTERFACE_VERSION 18u", "POLYCAST_INTERFACE_VERSION 8u"),
+        ("POLYCAST_INTERFACE_VERSION 19u", "POLYCAST_INTERFACE_VERSION 8u"),
         ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
         ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
         ("uint32_t capabilities;", "uint64_t capabilities;"),
@@ -261,9 +257,9 @@ fn every_difference_is_found() {
         ("size_t bytes;\n    const polycast_reduction", "uint32_t bytes;\n    const polycast_reduction"),
         ("uint32_t is_commutative;", "uint64_t is_commutative;"),
         ("uint32_t below, above;", "uint32_t above, below;"),
-        ("polycast_sizes passing[8];", "polycast_sizes passing[9];"),
-        ("uint32_t first, last;", "uint32_t first;"),
-        ("polycast_steady steady;", "uint32_t more;\n    polycast_steady steady;"),
+        ("polycast_passing passing[8];", "polycast_passing passing[9];"),
+        ("polycast_passing passing[8];", "uint32_t more;\n    polycast_passing passing[8];"),
+        ("uint32_t until;", "uint64_t until;"),
         ("int is_over);", "int is_over, int more);"),
         ("const char *polycast_version(void);", "char *polycast_version(void);"),
         ("const char *polycast_version(void);", "const char *polycast_versions(void);"),
@@ -272,4 +268,49 @@ fn every_difference_is_found() {
         assert!(HEADER.contains(from), "{from} is not in the header");
         assert!(compare(&HEADER.replace(from, to)).is_err(), "{to} is not found");
     }
+}
+
+/// Tables whose bounds are 0, two neighbours and the largest number.
+#[test]
+fn c_and_rust_let_the_same_calls_pass() {
+    const PROGRAM: &str = r#"
+#include <stdio.h>
+int main(void) {
+    polycast_passing all[8] = {{0, 0, 0, 0, 0}};
+    uint32_t counts[8] = {0};
+    polycast_passing *of = all + 3;
+    size_t bytes;
+    while (scanf("%u %u %u %u %u %u %zu", &of->below, &of->above, &of->first, &of->last, &of->until,
+                 counts + 3, &bytes) == 7) {
+        const int without_counts = polycast_passes(all, NULL, 3, bytes);
+        const int passes = polycast_passes(all, counts, 3, bytes);
+        printf("%d %d %u\n", without_counts, passes, counts[3]);
+    }
+    return 0;
+}
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program] = ["passes.c", "passes"].map(|name| folder.path().join(name));
+    std::fs::write(&source, format!("{HEADER}{PROGRAM}")).unwrap();
+    let compiled = Command::new("cc").args(["-std=c17", "-O2", "-o"]).args([&program, &source]).status();
+    assert!(compiled.expect("a C compiler").success());
+    let (mut input, mut expected) = (String::new(), String::new());
+    for case in 0..4u32.pow(7) {
+        let digit = |place: u32| (case >> (2 * place)) as usize & 3;
+        let size = |place| [0, 7, 8, u32::MAX][digit(place)];
+        let (count, bytes) = (size(5), [0, 7, 8, u32::MAX as usize + 1][digit(6)]);
+        let passing =
+            Passing { below: size(0), above: size(1), first: size(2), last: size(3), until: size(4) };
+        let mut counted = count;
+        let without_counts = passing.passes(bytes, &mut { u32::MAX });
+        let passes = passing.passes(bytes, &mut counted);
+        let Passing { below, above, first, last, until } = passing;
+        input += &format!("{below} {above} {first} {last} {until} {count} {bytes}\n");
+        expected += &format!("{} {} {counted}\n", u8::from(without_counts), u8::from(passes));
+    }
+    std::fs::write(folder.path().join("cases"), input).unwrap();
+    let cases = std::fs::File::open(folder.path().join("cases")).unwrap();
+    let output = Command::new(&program).stdin(cases).output().expect("the program");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::abi::{CollectiveCall, DoorTable, INTERFACE_VERSION};
+use crate::abi::{CollectiveCall, DoorTable, INTERFACE_VERSION, PassedCounts, Passing};
 use crate::attach;
 use crate::call::{Answer, Failure};
 use crate::communicator::{Communicator, Operation, Plan};
@@ -12,7 +12,7 @@ use crate::door::Door;
 use crate::floating_point::apart;
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
-use crate::{communicator, idle, left, report, settings, trace};
+use crate::{communicator, idle, passing, report, settings, trace};
 use polycast_core::policy::chooser::Waiting;
 use polycast_core::policy::{Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
@@ -97,29 +97,16 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
     guarded(-1, || {
         let is_known = text(name).is_some_and(|name| settings::configure(&name, text(value).as_deref()));
         if is_known {
-            left::forget();
+            passing::forget();
         }
         if is_known { 0 } else { -1 }
     })
 }
 
-/// True (1) if the MPI serves such a call on any communicator of `ranks` ranks that was not
-/// attached yet.
+/// What passes on any communicator of `ranks` ranks that is not attached, by collective.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_leaves(collective: u32, bytes: u64, ranks: c_int) -> c_int {
-    left::is_left(collective as usize, bytes, ranks as u32).into()
-}
-
-/// True (1) if the MPI serves such a call on any communicator that was not attached yet and has had
-/// `earlier_calls` calls of this collective.
-#[unsafe(no_mangle)]
-pub extern "C" fn polycast_leaves_at_first(
-    collective: u32,
-    bytes: u64,
-    ranks: c_int,
-    earlier_calls: u32,
-) -> c_int {
-    left::is_left_at_first(collective as usize, bytes, ranks as u32, earlier_calls).into()
+pub extern "C" fn polycast_first_passing(ranks: c_int) -> *const Passing {
+    passing::at_first(ranks as u32)
 }
 
 /// Lets all ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
@@ -151,8 +138,8 @@ unsafe fn door_of(table: *const DoorTable, communicator: *mut c_void) -> Option<
 /// Attaches a communicator: makes its state.
 ///
 /// # Safety
-/// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, as many counts as there are collectives or NULL, and a
-/// place for the answer.
+/// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, a place for the
+/// answer, and as many counts as there are collectives, which stay until [`polycast_detach`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_attach(
     door: *const DoorTable,
@@ -160,7 +147,7 @@ pub unsafe extern "C" fn polycast_attach(
     rank: c_int,
     size: c_int,
     world_ranks: *const c_int,
-    earlier_calls: *const u32,
+    counts: *mut u32,
     attached: *mut *mut Communicator,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -169,11 +156,10 @@ pub unsafe extern "C" fn polycast_attach(
     let Some(door) = (unsafe { door_of(door, communicator) }) else { return ERROR_INTERNAL };
     // SAFETY: the same; ranks are not negative.
     let world_ranks = unsafe { std::slice::from_raw_parts(world_ranks.cast::<u32>(), size as usize) };
-    // SAFETY: the same.
-    let earlier_calls = unsafe { earlier_calls.cast::<[u32; Collective::ALL.len()]>().as_ref() };
-    let earlier_calls = earlier_calls.copied().unwrap_or_default();
     guarded(ERROR_INTERNAL, || {
-        let state = Communicator::new(door, Rank(rank as u32), world_ranks, earlier_calls);
+        let counts = counts.cast::<PassedCounts>();
+        // SAFETY: the same.
+        let state = unsafe { Communicator::new(door, Rank(rank as u32), world_ranks, counts) };
         let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
         // SAFETY: the caller's promise.
         unsafe { *attached = state };

@@ -31,6 +31,10 @@ pub trait Machine {
     fn host(&self) -> (String, String);
     fn variable(&self, name: &str) -> Option<OsString>;
     fn variables(&self) -> Vec<(OsString, OsString)>;
+    /// The text of a file of the site or the user.
+    fn text_if_there(&self, _file: &str) -> Option<Result<String, String>> {
+        None
+    }
     fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
     fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;

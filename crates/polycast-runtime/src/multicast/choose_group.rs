@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polycast_madcap::{Client, ClientError, LeaseRenewer, Scope};
-use polycast_net::{Family, Group, Range};
+use polycast_net::{Family, Group, Ports, Range};
 
 use crate::machine::random;
 use crate::of_process::of_process;
@@ -24,12 +24,13 @@ of_process! {
 pub fn choose_group(
     family: Family,
     range: Range,
+    ports: Ports,
     server: Option<&str>,
 ) -> io::Result<(Group, Option<LeaseRenewer>)> {
     // Drawn before anything uses it: an error must not turn into a number that can be guessed.
     random()?;
     if let Some(server) = server.filter(|_| !SERVER_FAILED.with(|failed| failed.load(Ordering::Relaxed))) {
-        match ask(family, server) {
+        match ask(family, ports, server) {
             Ok((group, renewer)) => return Ok((group, Some(renewer))),
             Err(error) => {
                 SERVER_FAILED.with(|failed| failed.store(true, Ordering::Relaxed));
@@ -37,13 +38,13 @@ pub fn choose_group(
             }
         }
     }
-    Ok((Group::random_in(range, &mut next), None))
+    Ok((Group::random_of(range, ports, &mut next), None))
 }
 
-fn ask(family: Family, server: &str) -> Result<(Group, LeaseRenewer), ClientError> {
+fn ask(family: Family, ports: Ports, server: &str) -> Result<(Group, LeaseRenewer), ClientError> {
     let client = Client::new(server, Scope::of(family))?;
     let lease = client.acquire(LEASE, &mut next)?;
-    let group = lease.group(&mut next);
+    let group = lease.group(ports, &mut next);
     Ok((group, LeaseRenewer::new(client, lease, next)))
 }
 

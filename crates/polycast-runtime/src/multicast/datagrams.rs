@@ -5,6 +5,7 @@ use polycast_net::{Datagrams, Group, Interface, Socket, SocketOptions};
 use super::verbs;
 use crate::machine::stand_in;
 use crate::reason::Reason;
+use crate::settings;
 
 /// The interfaces of this host; none if the kernel does not say.
 pub fn interfaces() -> Vec<Interface> {
@@ -15,7 +16,8 @@ pub fn interfaces() -> Vec<Interface> {
 /// Joins the group, by a socket or over verbs.
 pub fn join(interface: &Interface, group: Group, is_verbs: bool) -> Result<Datagrams, Reason> {
     stand_in!(|machine| machine.open(interface, group, is_verbs).map(Datagrams::Other));
-    let options = SocketOptions::default();
+    let hops = settings::Multicast::current().map_or(1, |settings| settings.hops);
+    let options = SocketOptions { hops, ..SocketOptions::default() };
     if is_verbs {
         let verbs = verbs::object().ok_or(Reason::Socket)?;
         let member = verbs.join(interface, group, options.receive_bytes).map_err(|_| Reason::Socket)?;

@@ -82,6 +82,8 @@ pub struct Driver {
     unsent_from: usize,
     datagram_bytes: usize,
     buffer: Vec<u8>,
+    /// Number of the last broadcast that was gone on with; bytes of its root's message, if known.
+    told: (u64, Option<u64>),
     /// Record of the last broadcast's datagrams, until somebody asks.
     heard: Option<Heard>,
     /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
@@ -122,6 +124,7 @@ impl Driver {
             unsent_from: 0,
             datagram_bytes: 0,
             buffer: Vec::new(),
+            told: (0, None),
             heard: None,
             send_errors: 0,
         }
@@ -174,11 +177,6 @@ impl Driver {
         Part { number: self.enqueued, spec, root }
     }
 
-    /// True if a broadcast is in progress.
-    pub fn is_active(&self) -> bool {
-        self.active.is_some()
-    }
-
     /// Goes on with a broadcast if it has its turn, until this node owes nobody anything.
     pub fn progress(
         &mut self,
@@ -206,6 +204,7 @@ impl Driver {
             }
             received => received?,
         };
+        self.told = (part.number, self.endpoint.message_bytes());
         let has_sent = self.send(data, messages)?;
         *activity = found.max(if has_sent { Activity::Messages } else { *activity });
         // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
@@ -222,6 +221,16 @@ impl Driver {
         self.served += 1;
         let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
         Ok(outcome.map_or_else(Progress::Failed, |()| Progress::Done))
+    }
+
+    /// Bytes of the root's message, if known, of the last broadcast that was gone on with.
+    pub fn told(&self, part: Part) -> Option<u64> {
+        self.told.1.filter(|_| self.told.0 == part.number)
+    }
+
+    /// True if a broadcast is in progress.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
     }
 
     /// Bytes of a broadcast in progress that are here, from the beginning on.
@@ -260,8 +269,7 @@ impl Driver {
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.control.expect_arrival(self.leaders[node as usize], messages)?;
         }
-        let rate = ArrivalRate::new(self.group.receive_buffer_bytes());
-        let datagrams = (None, Nanos(0));
+        let (rate, datagrams) = (ArrivalRate::new(self.group.receive_buffer_bytes()), (None, Nanos(0)));
         self.active = Some(Active { outcome: begun, rate, queued: (0, Nanos(0)), datagrams, before });
         if is_spoiled || begun.is_err() {
             self.fail();

@@ -425,11 +425,12 @@ fn new_plan(terms: &Terms, is_reused: bool, renewer: &mut Option<LeaseRenewer>) 
     // Ranks agree on the family only; this one draws, where its own settings say from.
     let range =
         settings.as_ref().filter(|settings| settings.family == Some(family)).map(|settings| settings.range);
+    let ports = settings.as_ref().map(|settings| settings.ports).unwrap_or_default();
     let server = settings.and_then(|settings| settings.madcap_server);
     let range = range.unwrap_or_else(|| Range::of(family));
     // So many that nobody needs to hand them out.
     let (range, server) = if is_infiniband { (Range::InfiniBand, None) } else { (range, server) };
-    let (group, kept) = choose_group(family, range, server.as_deref()).map_err(entropy)?;
+    let (group, kept) = choose_group(family, range, ports, server.as_deref()).map_err(entropy)?;
     *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);

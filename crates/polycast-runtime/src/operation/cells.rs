@@ -5,7 +5,7 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::cells::{CellSource, Put, Rounds, Take};
 use polycast_core::collective::{self, Collective};
 use polycast_core::policy;
-use polycast_core::schedule::{Buffer, Slice};
+use polycast_core::schedule::Slice;
 use polycast_core::units::Bytes;
 use polycast_shm::{Cells, Look, Moment};
 
@@ -54,6 +54,12 @@ impl Way for CellCall {
 
     fn progress(&mut self, call: &Call, shared: &mut Shared) -> Result<Progress, Failure> {
         self.go_on(&call.buffers, shared)
+    }
+
+    fn leave(&mut self, call: &Call, shared: &mut Shared) {
+        if let Some(memory) = &mut shared.memory {
+            memory.cells().end(call.operation as u32);
+        }
     }
 
     fn waits_for_memory(&self) -> bool {
@@ -175,13 +181,7 @@ impl CellCall {
 
     /// The address of a slice's bytes in this process.
     fn place(&mut self, slice: &Slice, buffers: &Buffers) -> *mut u8 {
-        let first = match slice.buffer {
-            Buffer::Input => buffers.input.cast_mut(),
-            Buffer::Output => buffers.output,
-            Buffer::Scratch => self.scratch.as_mut_ptr(),
-        };
-        // wrapping_add: nothing at the end of a buffer is behind it.
-        first.wrapping_add(slice.bytes.start as usize)
+        buffers.address(slice, self.scratch.as_mut_ptr())
     }
 
     /// Fills this rank's cell. False: some rank still needs what is in the cell.

@@ -6,8 +6,8 @@
 //! An operation never blocks. It owns its messages, by its key, and its tag; what goes wrong in it ends it and no other.
 //!
 //! ```text
-//!     mod            the operations of a communicator
-//!         way          what any way of carrying one out does, and the list of the ways
+//!     mod            the operations of a communicator, and the list of the ways in which they are carried out
+//!         way          what any way does
 //!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
 //!             transport    on which these act,
 //!             sharing      and what the ranks of a node share
@@ -15,12 +15,18 @@
 //!         dynamic      among all ranks, who find out on the way who sends to whom
 //!         multicast    on the root's node, between nodes, on the other nodes
 //! ```
+//! No more is known here of any way than the trait says; CONTRIBUTING.md tells how one is added.
 
-mod cells;
-mod dynamic;
-mod exchange;
-mod multicast;
 mod way;
+
+way::ways! {
+    mod multicast;
+    mod cells;
+    mod dynamic;
+    #[cfg(test)]
+    mod board;
+    mod exchange;
+}
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -146,7 +152,8 @@ impl Operations {
             }
             None => {
                 let Choice::Algorithm(algorithm) = call.chosen.choice else { return Err(Failure::Internal) };
-                let way = way::make(algorithm, &call, shared)?;
+                let made = WAYS.iter().find_map(|make| make(algorithm, &call, shared));
+                let way = made.unwrap_or(Err(Failure::Internal))?;
                 self.keep(PendingOperation { state: OperationState::Free, call, begun, way })
             }
         };
@@ -200,9 +207,6 @@ impl Operations {
                 }
             })?;
         }
-        if let Some(memory) = &mut shared.memory {
-            memory.streams().tell_of_abandoned();
-        }
         for (index, operation) in (0..).zip(&mut self.0) {
             operation.advance(OperationKey(index), shared, false);
         }
@@ -226,10 +230,7 @@ impl Operations {
         shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
         for operation in self.0.iter_mut().filter(|operation| operation.state == OperationState::Running) {
             operation.state = OperationState::Ended(Err(failure));
-            operation.leave(&mut shared.memory);
-        }
-        if let Some(driver) = &mut shared.driver {
-            driver.forget(&mut shared.messages);
+            operation.way.leave(&operation.call, shared);
         }
     }
 
@@ -265,8 +266,7 @@ impl Operations {
     /// True if all running operations wait for the multicast between nodes, so MPI need be asked
     /// only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
-        shared.driver.as_ref().is_some_and(|driver| driver.is_active())
-            && self.running().all(|operation| operation.way.is_between_nodes())
+        self.are_running() && self.running().all(|operation| operation.way.is_between_nodes(shared))
     }
 
     fn running(&self) -> impl Iterator<Item = &PendingOperation> {
@@ -275,16 +275,6 @@ impl Operations {
 }
 
 impl PendingOperation {
-    /// Takes the operation out of shared memory. Its messages were cancelled.
-    fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
-        if let Some(memory) = memory {
-            memory.streams().leave(self.call.operation);
-            memory.handed().leave(self.call.operation);
-            memory.cells().end(self.call.operation as u32);
-        }
-        self.way.leave_to_mpi();
-    }
-
     fn advance(&mut self, key: OperationKey, shared: &mut Shared, begins: bool) {
         if self.state != OperationState::Running {
             return;
@@ -302,7 +292,7 @@ impl PendingOperation {
             Progress::Failed(failure) => {
                 // Sizes that differ are known when all messages are done.
                 if failure != Failure::Size {
-                    self.leave(&mut shared.memory);
+                    way.leave(call, shared);
                 }
                 OperationState::Ended(Err(failure))
             }

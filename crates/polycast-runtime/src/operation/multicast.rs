@@ -16,7 +16,9 @@
 //! Who always is the root and leads no node hears nothing in this, so its leader could not tell it of nodes that multicast does not reach any
 //! more, and nobody else may tell the ranks to leave. So in every fourth broadcast from such a root a word of the leader's stands between
 //! the two on the root's node: one byte by a second exchange, with what travels beside all exchanges on a node.
-//! A rank that fails, or finds out that sizes differ, still takes part in what follows, with nothing to send, so that nobody waits for
+//! A node's leader may have been called with another size than the root. It goes on with the root's: what it publishes waits until it knows that
+//! size, which the message's last fragment says, one of the first to come.
+//! A rank that fails still takes part in what follows, with nothing to send, so that nobody waits for
 //! it.
 
 use std::sync::Arc;
@@ -87,6 +89,10 @@ pub struct MulticastBroadcast {
     failure: Option<Failure>,
     /// True if all data has come, and this rank has less room than that.
     lacks_room: bool,
+    /// Bytes of the root's message, on a leader of another node that knows them.
+    told: Option<u64>,
+    /// Memory of such a leader for a message that is longer than its buffer.
+    memory: Vec<u8>,
 }
 
 /// Makes the way of an algorithm that multicasts between nodes.
@@ -100,6 +106,7 @@ impl Way for MulticastBroadcast {
     fn begin(&mut self, key: OperationKey, _: &Call, shared: &mut Shared) -> Result<(), Failure> {
         (self.key, self.failure, self.lacks_room) = (key, None, false);
         (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
+        self.told = None;
         if let Some(driver) = &shared.driver {
             driver.inform(&mut shared.deaf);
         }
@@ -134,6 +141,7 @@ impl Way for MulticastBroadcast {
                 Stage::BetweenNodes => self.between_nodes(call, shared),
                 Stage::Together => self.together(call, shared),
                 Stage::Over => {
+                    self.keep(call, shared);
                     let failure = self.failure.or(self.lacks_room.then_some(Failure::Size));
                     return Ok(failure.map_or(Progress::Done, Progress::Failed));
                 }
@@ -155,8 +163,11 @@ impl Way for MulticastBroadcast {
         self.local().into_iter().for_each(Way::rest);
     }
 
-    fn leave_to_mpi(&mut self) {
-        self.local().into_iter().for_each(Way::leave_to_mpi);
+    fn leave(&mut self, call: &Call, shared: &mut Shared) {
+        if let Some(exchange) = self.local() {
+            exchange.leave(call, shared);
+        }
+        std::mem::forget(std::mem::take(&mut self.memory));
     }
 
     fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
@@ -172,7 +183,10 @@ impl Way for MulticastBroadcast {
         }
     }
 
-    fn is_between_nodes(&self) -> bool {
+    fn is_between_nodes(&self, shared: &Shared) -> bool {
+        if !shared.driver.as_ref().is_some_and(|driver| driver.is_active()) {
+            return false;
+        }
         match self.stage {
             Stage::BetweenNodes => true,
             Stage::Together => self.part.is_some() && (self.is_exchange_over || !self.has_come),
@@ -219,6 +233,8 @@ impl MulticastBroadcast {
             part: None,
             failure: None,
             lacks_room: false,
+            told: None,
+            memory: Vec::new(),
         }
     }
 
@@ -252,8 +268,9 @@ impl MulticastBroadcast {
             if self.has_ended(progress) {
                 self.part = None;
             } else if !self.is_on_root_node {
-                available = shared.driver.as_ref().map_or(0, |driver| driver.prefix_bytes(part));
-                self.has_come = available == call.of.bytes.0;
+                let driver = shared.driver.as_ref().filter(|_| self.told.is_some());
+                available = driver.map_or(0, |driver| driver.prefix_bytes(part));
+                self.has_come = self.told == Some(available);
             }
         }
         if !self.is_exchange_over {
@@ -295,6 +312,8 @@ impl MulticastBroadcast {
             has_begun,
             is_on_root_node,
             lacks_room,
+            told,
+            memory,
             ..
         } = self
         else {
@@ -303,6 +322,10 @@ impl MulticastBroadcast {
         let progress = guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
                 local.begin_call(*key, call, failure.is_some(), shared)?;
+            }
+            if let (Some(bytes), None) = (*told, *failure) {
+                let place = if memory.is_empty() { call.buffers.output } else { memory.as_mut_ptr() };
+                local.go_on_with(place, bytes, shared)?;
             }
             local.limit(available);
             if failure.is_some() && !*is_on_root_node {
@@ -315,6 +338,18 @@ impl MulticastBroadcast {
             return Progress::Done;
         }
         progress
+    }
+
+    /// Puts what has come into the program's buffer, if all of it stands in memory for a longer message.
+    fn keep(&mut self, call: &Call, shared: &mut Shared) {
+        let memory = std::mem::take(&mut self.memory);
+        if memory.is_empty() || self.failure.is_some() {
+            return;
+        }
+        (shared.told, self.lacks_room) = (self.told, true);
+        let own = call.of.bytes.0 as usize;
+        // SAFETY: the buffer has as many bytes (see `Operations::start`), and the memory more.
+        unsafe { call.buffers.output.copy_from_nonoverlapping(memory.as_ptr(), own) };
     }
 
     /// The root's data, on its node's leader: it may be of another size than this rank was called with.
@@ -354,7 +389,7 @@ impl MulticastBroadcast {
         let mut data = unsafe {
             match self.is_on_root_node {
                 true => Data::Source(std::slice::from_raw_parts(buffer, bytes)),
-                false => Data::Sink(std::slice::from_raw_parts_mut(buffer, bytes)),
+                false => Data::Growing(std::slice::from_raw_parts_mut(buffer, bytes), &mut self.memory),
             }
         };
         let progress = guarded(self.key, shared, |shared| {
@@ -366,6 +401,8 @@ impl MulticastBroadcast {
         });
         if let (Progress::Failed(_), Some(driver)) = (progress, &mut shared.driver) {
             driver.give_up(part, &mut shared.messages);
+        } else if !self.is_on_root_node {
+            self.told = self.told.or(shared.driver.as_ref().and_then(|driver| driver.told(part)));
         }
         progress
     }

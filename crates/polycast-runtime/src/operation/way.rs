@@ -1,9 +1,9 @@
-//! The ways in which operations are carried out: each is a file or a folder of its own, and a line here.
+//! What any way of carrying an operation out does. Each way is a file or a folder of its own, and a line in `operation/mod.rs`.
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::executor::MessageId;
 
-use super::{Call, Shared, cells, dynamic, exchange, multicast};
+use super::{Call, Shared};
 use crate::call::{Failure, OperationKey, Progress};
 use crate::messages::Done;
 
@@ -19,9 +19,9 @@ pub(super) trait Way {
     /// that differ.
     fn rest(&mut self) {}
 
-    /// Leaves the call's memory for ever: its messages were cancelled, and the MPI may not be
-    /// through with what it sends.
-    fn leave_to_mpi(&mut self) {}
+    /// Leaves a call that has failed: takes it out of what ranks share, and leaves for ever the memory
+    /// that somebody may not be through with. The call's messages were cancelled.
+    fn leave(&mut self, _call: &Call, _shared: &mut Shared) {}
 
     /// The place for messages that have completed; `None`: the way sends none.
     fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
@@ -38,8 +38,8 @@ pub(super) trait Way {
         false
     }
 
-    /// True if the call waits for nothing but the multicast between nodes.
-    fn is_between_nodes(&self) -> bool {
+    /// True if the call waits for nothing but the multicast between nodes, which is under way.
+    fn is_between_nodes(&self, _shared: &Shared) -> bool {
         false
     }
 
@@ -53,16 +53,16 @@ pub(super) trait Way {
 /// The way of an algorithm, or why there is none; `None`: the algorithm goes another way.
 pub(super) type Made = Option<Result<Box<dyn Way>, Failure>>;
 
-/// Makes the way of an algorithm.
-type Make = fn(Algorithm, &Call, &mut Shared) -> Made;
+/// Makes the way of an algorithm for calls like this one. It fails if the communicator has not what
+/// the algorithm needs.
+pub(super) type Make = fn(Algorithm, &Call, &mut Shared) -> Made;
 
-/// Each way, and last the one that runs any schedule.
-const WAYS: [Make; 4] = [multicast::make, cells::make, dynamic::make, exchange::make];
-
-/// The way of `algorithm` for calls like this one.
-///
-/// # Errors
-/// The communicator has not what the algorithm needs.
-pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Result<Box<dyn Way>, Failure> {
-    WAYS.iter().find_map(|make| make(algorithm, call, shared)).unwrap_or(Err(Failure::Internal))
+/// Declares the ways, in the order in which they are asked for that of an algorithm. `cargo fmt` does
+/// not see these files; scripts/lint.sh checks them.
+macro_rules! ways {
+    ($($(#[$only:meta])* mod $way:ident;)*) => {
+        $($(#[$only])* mod $way;)*
+        const WAYS: &[way::Make] = &[$($(#[$only])* $way::make),*];
+    };
 }
+pub(super) use ways;

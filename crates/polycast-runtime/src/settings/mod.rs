@@ -1,23 +1,27 @@
-//! What the user set: environment variables, and overrides by `polycast_set`.
+//! What the user set: environment variables, files, and overrides by `polycast_set`.
 
 mod file_name;
 mod job;
 mod loaded;
+mod site;
 
 pub use file_name::{can_be_written_in, expand};
 pub use job::{Current, NetworkSetting, ServiceRules, Settings, check_any_settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::num::NonZeroU8;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
-    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SUMS, SWITCH, TABLE,
-    TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
+    self, FORCED, GROUPS, HOPS, MADCAP, MULTICAST, NET, PARAMETERS, PORTS, REPORT, ReportTo, SHARED_MEMORY,
+    SUMS, SWITCH, TABLE, TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
 };
-use polycast_net::{Family, InterfaceChoice, Range};
+use polycast_net::{Family, GroupBlock, InterfaceChoice, Ports, Range};
 
 use crate::machine;
 use crate::of_process::{Shared, of_process};
@@ -40,8 +44,22 @@ pub fn changes() -> u64 {
 /// Sets `name` for communicators attached from now on; false if there is no such setting. The
 /// caller has to forget what was learned by the former settings.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known =
-        [TABLE, TOPOLOGY, PARAMETERS, SUMS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
+    let known = [
+        TABLE,
+        TOPOLOGY,
+        PARAMETERS,
+        SUMS,
+        TRIALS,
+        TUNE,
+        SHARED_MEMORY,
+        WAIT,
+        MULTICAST,
+        NET,
+        MADCAP,
+        PORTS,
+        GROUPS,
+        HOPS,
+    ];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
@@ -52,7 +70,7 @@ pub fn configure(name: &str, value: Option<&str>) -> bool {
 fn lookup(name: &'static str) -> Option<String> {
     match OVERRIDES.change(|overrides| overrides.get(name).cloned()) {
         Some(value) => value,
-        None => machine::variable(name)?.into_string().ok().filter(|value| !value.is_empty()),
+        None => site::value(name),
     }
 }
 
@@ -62,21 +80,25 @@ pub fn is_enabled() -> bool {
 }
 
 fn variable(name: &str) -> String {
-    machine::variable(name).unwrap_or_default().to_string_lossy().into_owned()
+    site::value(name).unwrap_or_default()
 }
 
 /// The folder in which findings are kept for later jobs.
 pub fn cache_folder() -> Option<PathBuf> {
-    let set = |name: &str| machine::variable(name)?.into_string().ok().filter(|value| !value.is_empty());
-    variables::cache_folder(set)
+    variables::cache_folder(site::value)
 }
 
 /// Problems with the variables of this process, but for files, which are read when they are needed.
 pub fn problems() -> Vec<String> {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let environment = machine::variables().into_iter().map(|(name, value)| (text(name), text(value)));
-    let mut problems = variables::problems(environment);
-    if let Err(problem) = interface_choice() {
+    let environment: Vec<(String, String)> = environment.collect();
+    let mut problems = variables::problems(environment.clone());
+    problems.extend(site::site().problems(environment));
+    // A wrong protocol is among those above.
+    if let Err(problem) = Multicast::current()
+        && !problem.starts_with(&format!("{MULTICAST}="))
+    {
         problems.push(format!("{problem}; trees serve in place of multicast"));
     }
     problems
@@ -148,6 +170,9 @@ pub struct Multicast {
     pub range: Range,
     pub interface: InterfaceChoice,
     pub madcap_server: Option<String>,
+    pub ports: Ports,
+    /// Time to live, hop limit.
+    pub hops: u8,
 }
 
 impl Multicast {
@@ -167,13 +192,38 @@ impl Multicast {
                 ));
             }
         };
-        Ok(Multicast { family, range, verbs, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
+        let block = set::<GroupBlock>(GROUPS)?;
+        let range = match block {
+            None => range,
+            Some(block) if family.is_none_or(|family| family == block.family()) => Range::Block(block),
+            Some(block) => {
+                return Err(format!(
+                    "{GROUPS}: expected a block of the family of {MULTICAST}, found {}",
+                    block.family()
+                ));
+            }
+        };
+        let hops = set::<NonZeroU8>(HOPS).map_err(|_| format!("{HOPS}: expected a number from 1 to 255"))?;
+        Ok(Multicast {
+            family,
+            range,
+            verbs,
+            interface: interface_choice()?,
+            madcap_server: lookup(MADCAP),
+            ports: set::<Ports>(PORTS)?.unwrap_or_default(),
+            hops: hops.map_or(1, NonZeroU8::get),
+        })
     }
 }
 
 fn interface_choice() -> Result<InterfaceChoice, String> {
-    let Some(text) = lookup(NET) else { return Ok(InterfaceChoice::default()) };
-    text.parse().map_err(|error| format!("{NET}={text}: {error}"))
+    Ok(set::<InterfaceChoice>(NET)?.unwrap_or_default())
+}
+
+/// The value of a variable, if it is set.
+fn set<T: FromStr<Err: Display>>(name: &'static str) -> Result<Option<T>, String> {
+    let parse = |text: String| text.parse().map_err(|error| format!("{name}={text}: {error}"));
+    lookup(name).map(parse).transpose()
 }
 
 /// The place to which the report of this process goes.

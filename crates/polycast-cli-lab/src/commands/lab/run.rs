@@ -6,16 +6,18 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use polycast_core::topology::{MAX_HOSTS, expand_hostlist, hostlist};
-use polycast_lab::{Lab, Lifetime};
+use polycast_lab::{Lab, LabError};
 
 use super::Shape;
 use crate::commands::{Outcome, exit_code};
-use crate::hosts;
+use crate::hosts::{self, Listed};
 use crate::install::{InstallError, Installation};
 use crate::job_args::parse_variable;
+use crate::jobs::target::fill;
 use crate::mpi::{self, Abi, Launch, Mpi, Part};
 use crate::network::{self, KnownParameters, NoTopology};
 use crate::numbers::whole;
+use crate::reach::Reach;
 use crate::settings;
 use crate::usage::wrong;
 
@@ -69,8 +71,8 @@ pub fn run(args: &Args) -> Outcome {
         false => None,
     };
     let warned = settings::warn(&args.variables);
-    let lab = lab_for(args, &further)?;
-    let mut command = launch(args, (program, further), &mpi, installation.as_ref(), &lab, warned)?;
+    let reach = reach_for(args, &further)?;
+    let mut command = launch(args, (program, further), &mpi, installation.as_ref(), &reach, warned)?;
     if args.lab.is_some() {
         // Nothing is to be removed afterwards: the command takes this process over, with the signals that it gets.
         let error = command.exec();
@@ -79,16 +81,16 @@ pub fn run(args: &Args) -> Outcome {
     Ok(exit_code(command.status()?))
 }
 
-/// The lab that is named, or one that lives as long as this process.
-fn lab_for(args: &Args, further: &[Part]) -> Result<Lab, Box<dyn std::error::Error>> {
+/// The way to the lab that is named, or to one that lives as long as this process.
+fn reach_for(args: &Args, further: &[Part]) -> Result<Reach, LabError> {
     if let Some(name) = &args.lab {
-        return Ok(Lab::open(name)?);
+        return Ok(Reach::Lab(Lab::open(name)?));
     }
     let mut spec = args.shape.spec();
     if spec.hosts.is_none() && spec.topology.is_none() {
         spec.hosts = Some(all_ranks(args, further).div_ceil(args.ranks_per_host));
     }
-    Ok(Lab::up(&spec.plan()?, None, Lifetime::Caller)?)
+    Reach::new_lab(&spec)
 }
 
 fn all_ranks(args: &Args, further: &[Part]) -> usize {
@@ -101,13 +103,13 @@ fn launch(
     (program, further): (Vec<OsString>, Vec<Part>),
     mpi: &Mpi,
     installation: Option<&Installation>,
-    lab: &Lab,
+    reach: &Reach,
     warned: Option<(String, String)>,
 ) -> Result<Command, Box<dyn std::error::Error>> {
+    let lab = reach.lab().ok_or("expected a lab")?;
     let ranks = all_ranks(args, &further);
-    let hosts = place(&hosts_for(lab, args.on.as_ref()).map_err(wrong)?, ranks, args.ranks_per_host)
-        .map_err(wrong)?;
-    let first = hosts[0].0.clone();
+    let hosts = hosts_for(lab, args.on.as_ref()).map_err(wrong)?;
+    let hosts = fill(&hosts, Some(ranks), args.ranks_per_host).map_err(wrong)?;
     // Other hosts do not see this environment, so its settings are sent along.
     let mut env = installation.map_or_else(Vec::new, |_| settings::of_the_library().collect());
     network::set(&mut env, args.no_topology.variables());
@@ -122,15 +124,11 @@ fn launch(
         ranks: Some(args.ranks),
         further,
         hosts,
-        agent: Some(lab.agent()),
-        interface: Some(lab.interface().to_owned()),
         env,
         extra: shell_words::split(args.mpiexec_args.as_deref().unwrap_or_default())?,
+        ..Launch::default()
     };
-    let mut command = lab.launch_on(&first, &mpi.command(&launch, &program))?;
-    // In the lab of an ordinary user everybody is root, but can do no more than that user.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    Ok(command)
+    Ok(reach.job(mpi, launch, &program)?)
 }
 
 /// The installation, which has to have a door for the program.
@@ -141,33 +139,22 @@ fn installation_for(abi: Abi) -> Result<Installation, InstallError> {
 }
 
 /// The hosts that may have ranks: all of the lab, or the named ones, which the lab must have.
-fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<String>, String> {
+fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<Listed>, String> {
     let of_lab: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
-    let Some(Names(named)) = named else { return Ok(of_lab.iter().map(ToString::to_string).collect()) };
-    match named.iter().find(|name| !of_lab.contains(&name.as_str())) {
-        Some(unknown) => Err(format!(
-            "--on: lab {} has no host {unknown}: expected some of {}",
-            lab.name(),
-            hostlist(&of_lab)
-        )),
-        None => Ok(named.clone()),
-    }
-}
-
-/// Places the ranks, host after host filled.
-fn place(available: &[String], ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
-    let needed = ranks.div_ceil(ranks_per_host);
-    if needed > available.len() {
-        return Err(format!(
-            "{ranks} ranks with {ranks_per_host} on each host need {needed} hosts, there are {}: \
-             choose fewer ranks or --ranks-per-host {}",
-            available.len(),
-            ranks.div_ceil(available.len())
-        ));
-    }
-    let left_for = |index: usize| (ranks - index * ranks_per_host).min(ranks_per_host);
-    let placed = available.iter().take(needed).enumerate();
-    Ok(placed.map(|(index, name)| (name.clone(), left_for(index))).collect())
+    let names = match named {
+        None => of_lab.iter().map(ToString::to_string).collect(),
+        Some(Names(named)) => match named.iter().find(|name| !of_lab.contains(&name.as_str())) {
+            Some(unknown) => {
+                return Err(format!(
+                    "--on: lab {} has no host {unknown}: expected some of {}",
+                    lab.name(),
+                    hostlist(&of_lab)
+                ));
+            }
+            None => named.clone(),
+        },
+    };
+    Ok(names.into_iter().map(|name| Listed { name, ranks: None }).collect())
 }
 
 /// Hosts that are different, one at least.
@@ -195,12 +182,5 @@ mod tests {
             let error = host_names(text).unwrap_err();
             assert!(error.contains(problem), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn hosts_are_filled_one_after_the_other() {
-        let hosts = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!(place(&hosts, 3, 2), Ok(vec![("a".into(), 2), ("b".into(), 1)]));
-        assert!(place(&hosts, 7, 2).unwrap_err().contains("--ranks-per-host 3"));
     }
 }

@@ -7,6 +7,9 @@ use super::against::Against;
 use super::table::Page;
 use crate::plot::{Axis, Chart, Curve, PlotError, Point};
 
+/// What stands under the titles.
+const PROGRAM: &str = concat!("polycast predict ", env!("CARGO_PKG_VERSION"));
+
 /// A curve for each algorithm over the sizes, at the best segment size of each.
 pub fn of_times(page: &Page) -> Result<String, PlotError> {
     let ranks = page.placed.host_of.len();
@@ -15,6 +18,8 @@ pub fn of_times(page: &Page) -> Result<String, PlotError> {
         other => format!("Predicted {other} of {ranks} ranks"),
     };
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
+    let measured = page.parameters.measured();
+    chart.notes = vec![format!("{PROGRAM}, by parameters of {}, {}", measured.when, measured.place)];
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for comparison in page.comparisons.iter().filter(|comparison| comparison.bytes.0 > 0) {
         for predicted in comparison.predicted.iter().filter(|predicted| predicted.time.0 > 0) {
@@ -41,6 +46,7 @@ pub fn of_errors(against: &Against) -> Result<String, PlotError> {
     let title =
         format!("{} predictions, median error {:.0} %", against.pairs.len(), against.median_error * 100.0);
     let mut chart = Chart::new(title, Axis::nanoseconds("measured"), Axis::nanoseconds("predicted"));
+    chart.notes = vec![PROGRAM.to_owned()];
     let times = against.pairs.iter().flat_map(|pair| [pair.measured_us, pair.predicted_us]);
     let (low, high) = times.fold((f64::INFINITY, 0.0f64), |(low, high), us| (low.min(us), high.max(us)));
     let same = [low, high].map(|us| Point::new(us * 1e3, us * 1e3)).to_vec();

@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 
@@ -15,6 +16,7 @@ use crate::commands::{Outcome, print, print_json, write_file};
 use crate::operation::Operation;
 use crate::place;
 use crate::terminal::{nanoseconds, table};
+use crate::usage::wrong;
 use crate::variant;
 
 const BYTES: &[Bytes] = &[Bytes(64 << 10)];
@@ -29,7 +31,7 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
     let network = cluster.network();
     let sizes = match (collective, &args.bytes[..]) {
         (Collective::Barrier, []) => &[Bytes(0)],
-        (Collective::Barrier, _) => return Err("--bytes changes nothing with --collective barrier".into()),
+        (Collective::Barrier, _) => return Err(wrong("--bytes changes nothing with --collective barrier")),
         (_, []) => BYTES,
         (_, sizes) => sizes,
     };
@@ -88,7 +90,7 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
 }
 
 /// The ranks of each number of nodes, on what carries them and no more.
-fn placements(args: &Args, each: u32) -> Result<Vec<Placed>, Box<dyn std::error::Error>> {
+fn placements(args: &Args, each: u32) -> Result<Vec<Placed>, Box<dyn Error>> {
     let counts = match (&args.topology, &args.nodes) {
         (Some(_), None) => vec![None],
         _ => args.node_counts("16")?.into_iter().map(|nodes| Some(nodes * each)).collect(),
@@ -104,7 +106,7 @@ fn algorithms(
     collective: Collective,
     list: Option<&str>,
     each: u32,
-) -> Result<Vec<Algorithm>, Box<dyn std::error::Error>> {
+) -> Result<Vec<Algorithm>, Box<dyn Error>> {
     let is_between_nodes =
         |algorithm: &Algorithm| algorithm.entry.has_schedules() && !algorithm.entry.is_on_one_node();
     let Some(list) = list else {
@@ -115,18 +117,17 @@ fn algorithms(
         on_levels.dedup_by_key(|algorithm| algorithm.given("between"));
         return Ok([Registry::BUILT_IN.compared_schedules(collective), on_levels].concat());
     };
-    let read = |item: String| Registry::BUILT_IN.read(collective, &item);
+    let read = |item: String| Registry::BUILT_IN.read(collective, &item).map_err(wrong);
     let algorithms: Vec<Algorithm> = variant::split(list).into_iter().map(read).collect::<Result<_, _>>()?;
     match algorithms.iter().find(|algorithm| !is_between_nodes(algorithm)) {
-        Some(other) => Err(format!(
+        Some(other) => Err(wrong(format_args!(
             "--algorithms {other}: expected algorithms of messages between nodes; multicast is in --scaling"
-        )
-        .into()),
+        ))),
         None => Ok(algorithms),
     }
 }
 
-fn call(collective: Collective, ranks: u32, bytes: Bytes) -> Result<Call, String> {
+fn call(collective: Collective, ranks: u32, bytes: Bytes) -> Result<Call, Box<dyn Error>> {
     require_memory(bytes, ranks)?;
     let plain = Call::new(collective, ranks, Rank(0), bytes);
     let call = match collective.combines() {

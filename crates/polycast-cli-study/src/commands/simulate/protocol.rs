@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -9,6 +10,7 @@ use serde_json::json;
 use super::{Args, node_count};
 use crate::commands::{Outcome, print, print_json};
 use crate::terminal::paragraph;
+use crate::usage::wrong;
 
 /// Runs `polycast simulate --protocol`.
 pub fn run(args: &Args) -> Outcome {
@@ -20,10 +22,13 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// `2..64`, both included, or a number.
-fn node_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+fn node_range(text: &str) -> Result<RangeInclusive<u32>, Box<dyn Error>> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let range = node_count(from)?..=node_count(to.trim_start_matches('='))?;
-    if range.is_empty() { Err(format!("--nodes {text}: expected a range such as 2..64")) } else { Ok(range) }
+    match range.is_empty() {
+        true => Err(wrong(format_args!("--nodes {text}: expected a range such as 2..64"))),
+        false => Ok(range),
+    }
 }
 
 fn narrate(seed: u64, nodes: RangeInclusive<u32>) -> Outcome {
@@ -83,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_range_of_nodes() {
-        assert_eq!(node_range("2..64"), Ok(2..=64));
-        assert_eq!(node_range("8"), Ok(8..=8));
+        assert_eq!(node_range("2..64").unwrap(), 2..=64);
+        assert_eq!(node_range("8").unwrap(), 8..=8);
         for text in ["64..2", "1..3", "2..", "", "2..70000"] {
             assert!(node_range(text).is_err(), "{text}");
         }

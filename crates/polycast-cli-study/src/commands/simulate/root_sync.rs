@@ -27,7 +27,9 @@ pub fn run(args: &Args) -> Outcome {
         None => arrivals().to_vec(),
     };
     let nodes = match &arrivals[0].1 {
-        Late::Recorded(calls) => node_count(&calls[0].late.len().to_string())?,
+        Late::Recorded(calls) => {
+            node_count(&calls[0].late.len().to_string()).map_err(|error| error.to_string())?
+        }
         _ => args.nodes.as_deref().map_or(Ok(16), node_count)?,
     };
     require_memory(Bytes(bytes), nodes)?;

@@ -7,6 +7,7 @@ mod store;
 mod told;
 mod trace;
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use polycast_core::units::Bytes;
@@ -18,6 +19,7 @@ use polycast_study::wormhole::{
 
 use crate::commands::Outcome;
 use crate::numbers::{percentage, whole};
+use crate::usage::wrong;
 
 /// Bytes and units of time with which nothing overflows.
 const LIMIT: u64 = 1 << 50;
@@ -152,7 +154,7 @@ impl Args {
     }
 
     /// An option that none of the figures asked for takes would change nothing.
-    fn require_use(&self, all: &super::Args) -> Result<(), String> {
+    fn require_use(&self, all: &super::Args) -> Result<(), Box<dyn Error>> {
         let is_told = |figures: &Figures| matches!(figures, Figures::Told(_));
         let told = [
             ("--seed", all.seed.is_some()),
@@ -164,7 +166,9 @@ impl Args {
             _ if self.figure.iter().all(is_told) => self.placements.map(|_| ("--placements", true)),
             _ => None,
         };
-        idle.map_or(Ok(()), |(option, _)| Err(format!("{option} changes nothing in these figures")))
+        idle.map_or(Ok(()), |(option, _)| {
+            Err(wrong(format_args!("{option} changes nothing in these figures")))
+        })
     }
 
     fn effort(&self) -> Effort {
@@ -178,16 +182,16 @@ impl Args {
         topology: Topology,
         bytes: Option<Bytes>,
         seed: u64,
-    ) -> Result<Vec<Experiment>, String> {
+    ) -> Result<Vec<Experiment>, Box<dyn Error>> {
         if let Some(bytes) = bytes.filter(|bytes| bytes.0 > LIMIT) {
-            return Err(format!("--bytes {bytes}: expected {} or less", Bytes(LIMIT)));
+            return Err(wrong(format_args!("--bytes {bytes}: expected {} or less", Bytes(LIMIT))));
         }
         let (members, nodes) = (u64::from(self.group) * u64::from(self.groups), topology.nodes());
         if members > u64::from(nodes) {
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--group {} --groups {}: {topology} has {nodes} nodes",
                 self.group, self.groups
-            ));
+            )));
         }
         let trees = if self.tree.is_empty() { &MulticastTree::ALL[..] } else { &self.tree };
         let experiment = |tree: MulticastTree, load: f64| {
@@ -211,9 +215,9 @@ impl Args {
             experiment.under(load, self.background)
         };
         if self.load.0.iter().any(|load| *load > 0.0) && members + 2 > u64::from(nodes) {
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--load: {topology} has {nodes} nodes; expected 2 or more outside of groups"
-            ));
+            )));
         }
         Ok(trees.iter().flat_map(|tree| self.load.0.iter().map(|load| experiment(*tree, *load))).collect())
     }

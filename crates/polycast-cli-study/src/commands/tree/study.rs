@@ -163,6 +163,7 @@ impl Study {
             format!("Contention-free binary trees on {} random clusters of each kind", self.topologies);
         let height = "height (mean, lowest and highest)";
         let mut chart = Chart::new(title, Axis::doublings("machines"), Axis::linear(height));
+        chart.notes = vec![format!("polycast tree study {}", env!("CARGO_PKG_VERSION"))];
         let mut complete = Vec::new();
         for kind in self.clusters.chunk_by(|a, b| a.kind() == b.kind()) {
             let (wiring, machines_per_switch) = kind[0].kind();

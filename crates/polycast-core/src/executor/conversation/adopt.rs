@@ -43,6 +43,20 @@ impl Conversation {
         self.drain(lane, transport)
     }
 
+    /// Goes on with a call of `total` bytes, if that is another size than that of this conversation: what
+    /// it sends has come by other ways, and nothing was sent. Without room it is spoiled.
+    pub fn go_on_as<T: Transport>(
+        &mut self,
+        total: u64,
+        call: &mut impl Call,
+        transport: &mut T,
+    ) -> Result<(), T::Error> {
+        if total != self.total && !self.adopt(total, call, transport)? {
+            self.spoil();
+        }
+        Ok(())
+    }
+
     /// Takes the first size that this rank is told. Then it announces what it has to.
     pub(super) fn learn<T: Transport>(
         &mut self,

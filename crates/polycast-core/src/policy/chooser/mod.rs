@@ -34,7 +34,6 @@ use std::sync::Arc;
 use self::compared::is_timed_at;
 pub use self::limits::LongestCalls;
 use self::served::Served;
-pub use self::tells::CountedCalls;
 pub use self::words::{
     Again, Answer, Chosen, Numbered, Opened, Opening, RankExchange, Request, TrialOutcome, Waiting,
     WhoServes, Why,

@@ -1,8 +1,6 @@
 //! What a chooser tells without deciding: which calls the door may leave by itself, and what serves a call as far as that is known.
 
-use std::ops::RangeInclusive;
-
-use super::super::{Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, ToStock};
+use super::super::{Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, Passing, ToStock};
 use super::alike::CallsAlike;
 use super::compared::is_comparable;
 use super::{Chooser, Learning, Standing};
@@ -12,43 +10,39 @@ use crate::units::Bytes;
 /// one.
 const CALLS_AFTER_CHANGE: u64 = 16;
 
-/// Calls that the door may leave to the MPI and count itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedCalls {
-    /// The operation; nothing is combined in it.
-    pub collective: Collective,
-    /// The sizes in bytes.
-    pub bytes: RangeInclusive<u64>,
-    /// The most calls.
-    pub calls: u64,
-}
-
 impl Chooser {
-    /// The sizes of calls, by collective, that the door leaves to the MPI by itself and nobody
-    /// counts.
-    pub fn passing(&self) -> [ToStock; Collective::ALL.len()] {
-        Collective::ALL.map(|collective| match self.passes && !self.is_read {
-            true => self.policy.to_stock(collective),
-            false => ToStock::NOTHING,
-        })
+    /// The calls, by collective, that the door leaves to the MPI by itself until this chooser is
+    /// asked again.
+    pub fn passing(&self) -> [Passing; Collective::ALL.len()] {
+        let leaves = self.passes && !self.is_read;
+        let mut all = Collective::ALL.map(|collective| {
+            let uncounted = if leaves { self.policy.to_stock(collective) } else { ToStock::NOTHING };
+            Passing { uncounted, ..Passing::NOTHING }
+        });
+        if let Some((collective, bytes, calls)) = self.passing_and_counted() {
+            let of = &mut all[collective as usize];
+            (of.counted, of.until) = (bytes, calls);
+        }
+        all
     }
 
-    /// The calls that the door may leave by itself now, if it counts them for [`Chooser::passed`].
+    /// The part of [`Chooser::passing`] that may change at every call: the collective whose calls
+    /// the door counts for [`Chooser::passed`], their first and last size in bytes, and how many
+    /// may pass.
     #[inline]
-    pub fn passing_if_counted(&self) -> Option<CountedCalls> {
+    pub fn passing_and_counted(&self) -> Option<(Collective, (u64, u64), u64)> {
         let Standing::Served(served) = &self.state else { return None };
         let CallsAlike { collective, ref bytes, chosen, left, .. } = served.alike;
+        // Only the door knows whether it can describe what is combined, so it always asks.
         if left == 0 || chosen.is_some() || collective.combines() {
             return None;
         }
         let longest = self.longest.as_ref().map_or(u64::MAX, |longest| longest.of(collective));
         // What is longer nobody counts.
-        let bytes = *bytes.start()..=*bytes.end().min(&longest);
-        Some(CountedCalls { collective, bytes, calls: left })
+        Some((collective, (*bytes.start(), *bytes.end().min(&longest)), left))
     }
 
-    /// Counts calls that the door has left by itself, of those that
-    /// [`Chooser::passing_if_counted`] has named.
+    /// Counts calls that have passed, of those that [`Chooser::passing_and_counted`] has named.
     #[inline]
     pub fn passed(&mut self, calls: u64) {
         if let Standing::Served(served) = &mut self.state {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use self::job::{Job, Outcome, World};
 use super::*;
 use crate::network::Network;
-use crate::policy::{Call, CommunicatorShape, Explanation, ServedSums, Table};
+use crate::policy::{Call, CommunicatorShape, Explanation, Ranks, ServedSums, Table, passing_at_first};
 use crate::units::{Bytes, Nanos, Rate};
 
 const BROADCAST: Collective = Collective::Broadcast;
@@ -175,6 +175,42 @@ proptest! {
                     let is_alike = *served.entry((of.bytes.0, request.is_own)).or_insert(is_served) == is_served;
                     prop_assert!(is_alike, "{of:?}, served: {is_served}");
                 }
+            }
+        }
+    }
+
+    /// Invariant 2 for the first calls, which pass before the communicator is attached: where the
+    /// rules leave the same sizes uncounted in the whole job as here, as in its MPI_COMM_WORLD.
+    #[test]
+    fn who_is_attached_late_decides_as_who_was_asked_from_the_start(
+        world in world(),
+        requests in requests(20),
+    ) {
+        let (shape, count) = (world.shape, world.shape.ranks);
+        let rules = world.rules();
+        let ranks = Ranks { least: count, most: count };
+        let at_first = passing_at_first(rules, (ranks, shape));
+        let policy = world.policy(None);
+        let counts_alike = Collective::ALL.iter().all(|of| policy.to_stock(*of) == at_first[*of as usize].uncounted);
+        if !counts_alike || world.learning.tunes {
+            return Ok(());
+        }
+        let kinds = [(false, true)];
+        let mut asked = Job::new(world.clone(), count, None, &kinds);
+        let (mut late, mut counts) = (None, [0; 8]);
+        for (request, times) in requests {
+            let of = request.call.collective as usize;
+            for _ in 0..times {
+                let passes = late.is_none()
+                    && request.when == Waiting::Waited
+                    && at_first[of].passes(request.call.bytes.0, &mut counts[of]);
+                let attached = || Job::after(counts, world.clone(), count, None, &kinds);
+                let outcome = match passes {
+                    true => Some(Outcome::Left),
+                    false => late.get_or_insert_with(attached).call(request),
+                };
+                prop_assert_eq!(asked.call(request), outcome, "{:?}", request);
+                prop_assert!(late.is_some() || asked.world.exchanges == 0);
             }
         }
     }

@@ -73,6 +73,10 @@ enum Among {
 }
 
 impl Among {
+    fn all(algorithm: Algorithm, call: &Call) -> Among {
+        Among::All { algorithm, capabilities: call.capabilities, epoch: call.chosen.epoch }
+    }
+
     /// The word on deaf nodes, which travels with the announcements on a node.
     fn carries<'a>(&self, deaf: &'a mut Deaf) -> Option<&'a mut Deaf> {
         matches!(self, Among::Node { .. }).then_some(deaf)
@@ -80,8 +84,8 @@ impl Among {
 }
 
 /// Maker of this rank's schedules, for whatever size.
-struct Scheduler<'a> {
-    among: &'a Among,
+pub(super) struct Scheduler<'a> {
+    among: Among,
     call: collective::Call,
     policy: &'a Policy,
     planner: &'a mut Planner,
@@ -89,12 +93,21 @@ struct Scheduler<'a> {
     rank: Rank,
 }
 
+impl<'a> Scheduler<'a> {
+    /// A maker of schedules for all ranks of the communicator, for another way that runs some.
+    #[cfg(test)]
+    pub(super) fn among_all(algorithm: Algorithm, call: &Call, shared: &'a mut Shared) -> Scheduler<'a> {
+        let Shared { rank, nodes, policy, planner, .. } = shared;
+        Scheduler { among: Among::all(algorithm, call), call: call.of, policy, planner, nodes, rank: *rank }
+    }
+}
+
 impl executor::Call for Scheduler<'_> {
     /// The schedule for a call of this size; `None` if the size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
         let Scheduler { policy, planner, nodes, rank, .. } = self;
         let call = collective::Call { bytes: Bytes(bytes), ..self.call };
-        match *self.among {
+        match self.among {
             Among::All { algorithm, capabilities, epoch } => {
                 // Where the rules have one answer to both sizes, whatever was chosen is for both.
                 let rule = |bytes| policy.choose(&broadcast_of(bytes), capabilities, epoch).choice;
@@ -178,8 +191,7 @@ pub struct Exchange {
 impl Exchange {
     /// An exchange among all ranks of the communicator.
     pub fn among_all(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Exchange {
-        let Call { chosen, capabilities, of, .. } = *call;
-        Exchange::new(Among::All { algorithm, capabilities, epoch: chosen.epoch }, of, shared)
+        Exchange::new(Among::all(algorithm, call), call.of, shared)
     }
 
     /// A broadcast among the ranks of this rank's node, from `root`; through the memory that they share, if they do.
@@ -251,6 +263,21 @@ impl Exchange {
     /// Where the data of a broadcast stands, and how many bytes it has: others than this rank was called with, if it goes on as they do.
     pub fn data(&self) -> (*mut u8, u64) {
         (self.ends.buffers.output, self.ends.total)
+    }
+
+    /// Goes on with what the root of a broadcast, on another node, has sent to this rank: it stands at
+    /// `place`, and may be of another size. Nothing was sent yet.
+    pub fn go_on_with(&mut self, place: *mut u8, bytes: u64, shared: &mut Shared) -> Result<(), Failure> {
+        let Exchange { among, call, conversation, ends, .. } = self;
+        ends.buffers.output = place;
+        let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
+        if bytes == ends.total {
+            return Ok(());
+        }
+        // All of it has its place.
+        ends.total = bytes;
+        let (mut plan, rest) = plan(among, *call, shared);
+        conversation.go_on_as(bytes, &mut plan, &mut Transport { of: *call, ends, rest })
     }
 
     /// Limits what this rank publishes to the first `available` bytes: for a call that has begun,
@@ -330,7 +357,12 @@ impl Way for Exchange {
         self.ends.adopted.iter_mut().for_each(Adopted::rest);
     }
 
-    fn leave_to_mpi(&mut self) {
+    fn leave(&mut self, call: &Call, shared: &mut Shared) {
+        if let Some(memory) = &mut shared.memory {
+            memory.streams().leave(call.operation);
+            memory.handed().leave(call.operation);
+        }
+        // The MPI may not be through with what it sends.
         let Ends { scratch, sent_from, late, adopted, .. } = &mut self.ends;
         late.drain(..).for_each(|late| sent_from.push(late.memory));
         std::mem::forget((std::mem::take(scratch), std::mem::take(sent_from), adopted.take()));
@@ -364,7 +396,7 @@ fn plan<'a>(
     let planner = if let Among::Node { .. } = among { on_node } else { planner };
     let deaf = among.carries(deaf);
     let rest = TransportShare { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
-    (Scheduler { among, call, policy, planner, nodes, rank: *rank }, rest)
+    (Scheduler { among: *among, call, policy, planner, nodes, rank: *rank }, rest)
 }
 
 #[cfg(test)]

@@ -112,7 +112,8 @@ impl SharedLanes {
                 memory.streams().announce(*channel, operation, total, style, readers);
                 Ok(Went::Done)
             }
-            (Kind::Publish { channel, .. }, Share::OpenAgain { total, first_bytes }) => {
+            (Kind::Publish { channel, readers, .. }, Share::OpenAgain { total, first_bytes }) => {
+                state.readers = Some(readers.iter().map(position).collect());
                 let style = style_of(first_bytes, memory);
                 (state.style, state.total) = (Some(style), total);
                 memory.streams().announce_again(*channel, operation, total, style);

@@ -6,7 +6,7 @@ use polycast_core::collective;
 use polycast_core::executor::{
     self, Completed, Content, Message, MessageId, MessagePart, Share, Shared as Went,
 };
-use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
+use polycast_core::schedule::{Action, Direction, Kind, LaneIndex, Nodes, Slice};
 
 use super::adopted::Adopted;
 use super::sharing::{Place, SharedLanes};
@@ -111,18 +111,12 @@ impl Transport<'_> {
             return source;
         }
         self.settle();
-        match slice.buffer {
-            Buffer::Input => self.ends.buffers.input.wrapping_add(slice.bytes.start as usize),
-            Buffer::Output | Buffer::Scratch => self.place(slice),
-        }
+        self.place(slice)
     }
 
-    /// Address at which the bytes of a slice are written.
+    /// Address at which the bytes of a slice stand, or are written.
     fn place(&self, slice: &Slice) -> *mut u8 {
-        // wrapping_add: an empty message at the end of a buffer points behind it.
-        let buffer =
-            if slice.buffer == Buffer::Scratch { self.ends.scratch_place } else { self.ends.buffers.output };
-        buffer.wrapping_add(slice.bytes.start as usize)
+        self.ends.buffers.address(slice, self.ends.scratch_place)
     }
 
     fn memory(&mut self, bytes: usize) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::algorithm::Registry;
 use crate::network::Network;
-use crate::policy::ToStock;
+use crate::policy::Passing;
 use crate::policy::trials::{Ledger, Recalled};
 use crate::policy::{Call, CommunicatorShape, Rules, Table};
 
@@ -100,8 +100,9 @@ pub struct Rank {
     pub number: u32,
     /// The door asks about each call.
     pub asks_always: bool,
-    pub given: Option<CountedCalls>,
-    pub passed: u64,
+    /// What the door leaves by itself, and the calls that it has counted.
+    pub passing: [Passing; 8],
+    pub counts: [u64; 8],
     pub has_failed: bool,
 }
 
@@ -118,20 +119,16 @@ impl Rank {
         if self.asks_always || request.when != Waiting::Waited {
             return false;
         }
-        let ToStock { below, above } = self.chooser.passing()[collective as usize];
-        if bytes.0 < below || bytes.0 > above {
-            return true;
-        }
-        let is_counted = self.given.as_ref().is_some_and(|given| {
-            given.collective == collective && given.bytes.contains(&bytes.0) && self.passed < given.calls
-        });
-        self.passed += u64::from(is_counted);
-        is_counted
+        self.passing[collective as usize].passes(bytes.0, &mut self.counts[collective as usize])
+    }
+
+    /// Tells the chooser of the calls that were counted, as before everything that changes it.
+    fn count_passed(&mut self) {
+        self.chooser.passed(std::mem::take(&mut self.counts).iter().sum());
     }
 
     fn next(&mut self, request: &Request) -> WhoServes {
-        self.chooser.passed(std::mem::take(&mut self.passed));
-        self.given = None;
+        self.count_passed();
         self.chooser.next(request)
     }
 }
@@ -147,11 +144,23 @@ pub struct Job {
 
 impl Job {
     pub fn new(world: World, count: u32, longest: Option<LongestCalls>, kinds: &[(bool, bool)]) -> Job {
+        Job::after([0; 8], world, count, longest, kinds)
+    }
+
+    /// A job whose doors have left so many calls before the communicator was attached.
+    pub fn after(
+        earlier_calls: [u64; 8],
+        world: World,
+        count: u32,
+        longest: Option<LongestCalls>,
+        kinds: &[(bool, bool)],
+    ) -> Job {
         let rank = |number: u32| {
             let (is_read, asks_always) = kinds[number as usize % kinds.len()];
             let (policy, longest) = (world.policy(None), longest.clone());
-            let chooser = Chooser::new(policy, world.learning, longest, [0; 8], is_read);
-            Rank { chooser, number, asks_always, given: None, passed: 0, has_failed: false }
+            let chooser = Chooser::new(policy, world.learning, longest, earlier_calls, is_read);
+            let passing = chooser.passing();
+            Rank { chooser, number, asks_always, passing, counts: [0; 8], has_failed: false }
         };
         let ranks = (0..count).map(rank).collect();
         Job { world, ranks, failure: None, chance: fastrand::Rng::with_seed(7) }
@@ -221,10 +230,8 @@ impl Job {
             }
             assert!(found.windows(2).all(|two| two[0] == two[1]), "invariant 1: {found:?}");
         }
-        for rank in &mut self.ranks {
-            if !rank.asks_always && rank.given.is_none() && rank.passed == 0 {
-                rank.given = rank.chooser.passing_if_counted();
-            }
+        for rank in self.ranks.iter_mut().filter(|rank| rank.counts == [0; 8]) {
+            rank.passing = rank.chooser.passing();
         }
         let right = self.ranks.iter().zip(outcomes).filter(|(rank, _)| !rank.has_failed);
         let right: Vec<Outcome> = right.filter_map(|(_, outcome)| outcome).collect();
@@ -236,7 +243,7 @@ impl Job {
     pub fn assert_all_know_the_same(&mut self) {
         let mut known = Vec::new();
         for rank in self.ranks.iter_mut().filter(|rank| !rank.has_failed) {
-            rank.chooser.passed(std::mem::take(&mut rank.passed));
+            rank.count_passed();
             rank.chooser.add_up();
             let mut ledger = Ledger::default();
             rank.chooser.trials_mut().into_iter().for_each(|trials| ledger.learn(trials));
