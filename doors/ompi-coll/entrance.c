@@ -2,6 +2,7 @@
 #include "entrance.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "calls.h"
 #include "service.h"
@@ -29,7 +30,24 @@ struct flight {
     struct communicator *state;
     struct polycast_plan *plan;
     polycast_operation operation;
+    MPI_Count vectors[]; /* room for a copy of what the blocks point to */
 };
+
+/* The ranks that send blocks of lengths of their own; 0: there are no such blocks, or stock says what is wrong. */
+static size_t vector_length(const struct call *call) {
+    int size;
+    return call->blocks && !door_is_over() && senders_in(call->comm, &size) == MPI_SUCCESS ? (size_t)size : 0;
+}
+
+/* MPI wants a program to keep what tells lengths and places until the call has ended, but mpi4py's ints for an MPI without
+ * large counts are gone when it has begun; Open MPI itself does not look at them any more. */
+static void keep_vectors(struct flight *flight, size_t length) {
+    struct blocks *blocks = &flight->blocks;
+    const size_t of_count = blocks->are_wide ? sizeof(MPI_Count) : sizeof(int);
+    const size_t of_place = blocks->are_wide ? sizeof(MPI_Aint) : sizeof(int);
+    blocks->counts = memcpy(flight->vectors, blocks->counts, length * of_count);
+    blocks->places = memcpy(flight->vectors + length, blocks->places, length * of_place);
+}
 
 /* With what the plan points to; NULL: it is for stock. */
 static struct polycast_plan *plan_flight(struct call *call, enum when when, MPI_Op op, struct flight *flight,
@@ -53,7 +71,8 @@ static void count_unserved(const struct call *call, uint32_t form) {
 }
 
 static struct flight *start(const struct call *made, MPI_Op op, uint32_t form, int *result) {
-    struct flight *flight = malloc(sizeof *flight);
+    const size_t length = vector_length(made);
+    struct flight *flight = malloc(sizeof *flight + 2 * length * sizeof flight->vectors[0]);
     struct call call = *made;
     size_t bytes;
     int error;
@@ -63,6 +82,9 @@ static struct flight *start(const struct call *made, MPI_Op op, uint32_t form, i
         return NULL;
     }
     flight->plan = plan_flight(&call, AHEAD, op, flight, &bytes);
+    if (flight->plan && call.blocks) {
+        keep_vectors(flight, length);
+    }
     const int is_served =
         flight->plan && door_begin_service(&call, flight->state, bytes, &flight->service, &error);
     if (is_served && !error) {

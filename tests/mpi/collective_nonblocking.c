@@ -93,8 +93,14 @@ static void begin(struct under_way *calls, int round, int count, MPI_Comm comm) 
     MPI_Igather(calls->sent[2], count, MPI_UINT64_T, calls->received[2], count, MPI_UINT64_T, root, comm,
                 next++);
     MPI_Iallgather(own, count, MPI_UINT64_T, calls->received[3], count, MPI_UINT64_T, comm, next++);
-    MPI_Iallgatherv(calls->sent[4], calls->counts[rank], MPI_UINT64_T, calls->received[4], calls->counts,
-                    calls->places, MPI_UINT64_T, comm, next++);
+    /* mpi4py's are gone by then; Open MPI does not mind. */
+    int counts[MAX_RANKS], places[MAX_RANKS];
+    memcpy(counts, calls->counts, sizeof counts);
+    memcpy(places, calls->places, sizeof places);
+    MPI_Iallgatherv(calls->sent[4], calls->counts[rank], MPI_UINT64_T, calls->received[4], counts, places,
+                    MPI_UINT64_T, comm, next++);
+    memset(counts, 0x40, sizeof counts);
+    memset(places, 0x40, sizeof places);
     MPI_Ialltoall(calls->sent[5], count, MPI_UINT64_T, calls->received[5], count, MPI_UINT64_T, comm, next++);
     MPI_Ireduce(calls->sent[6], calls->received[6], count, MPI_UINT64_T, MPI_SUM, root, comm, next++);
     MPI_Iallreduce(is_in_place ? MPI_IN_PLACE : (void *)calls->sent[7], calls->received[7], count,

@@ -9,8 +9,10 @@
 
 mod exchanges;
 mod open;
+mod open_on_node;
 mod patience;
 mod plan;
+mod process;
 mod progress;
 mod retired;
 mod serving;
@@ -23,7 +25,7 @@ use polycast_core::collective::{self, Collective};
 use polycast_core::network::Network;
 use polycast_core::policy::chooser::{Chooser, Chosen, Learning, LongestCalls, Request, Waiting, WhoServes};
 use polycast_core::policy::trials::Sample;
-use polycast_core::policy::{Choice, CommunicatorShape, Policy, ServedSums};
+use polycast_core::policy::{Choice, CommunicatorShape, Policy};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{PassedCounts, Passing};
@@ -31,12 +33,13 @@ use crate::attach::{View, World};
 use crate::call::{Answer, Buffers, Failure, OperationKey};
 use crate::door::Door;
 use crate::fault::{self, Point};
+use crate::machine;
 use crate::report::{self, Log, nanos};
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
-use crate::{machine, trials};
 use plan::Pool;
 pub use plan::{Operation, Plan};
+pub(crate) use process::Process;
 use progress::{Listeners, Over};
 pub use retired::leave_all_to_mpi;
 use serving::Serving;
@@ -50,6 +53,8 @@ pub struct Communicator {
     pub passing: [Passing; Collective::ALL.len()],
     /// The collective whose calls the door counts meanwhile.
     counted: Option<Collective>,
+    /// True if all ranks are on one host, whose processes have an arena.
+    is_in_arena: bool,
     /// The door's counts, which are 0 but for that collective.
     counts: *mut PassedCounts,
     door: Door,
@@ -87,7 +92,7 @@ impl Communicator {
         let earlier_calls = std::mem::take(unsafe { &mut *counts }).map(u64::from);
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
-            retired::visit();
+            Process::here().retired.visit();
             if world_ranks[rank.index()] == 0 {
                 settings::warn_of_problems();
             }
@@ -107,6 +112,7 @@ impl Communicator {
         let mut made = Communicator {
             passing: [Passing::NOTHING; Collective::ALL.len()],
             counted: None,
+            is_in_arena: World::get().ok().flatten().is_some_and(|world| world.are_in_arena(world_ranks)),
             counts,
             door,
             rank,
@@ -156,12 +162,6 @@ impl Communicator {
 
     pub fn ranks(&self) -> u32 {
         self.ranks
-    }
-
-    /// The sums that are served.
-    #[inline]
-    pub fn served_sums(&self) -> ServedSums {
-        self.chooser.policy().served_sums()
     }
 
     /// Decides who serves a call, alike on all ranks. Collective if the ranks must learn something
@@ -420,11 +420,10 @@ impl Communicator {
         self.chooser.add_up();
         match self.serving.take() {
             Some(serving) => {
-                let shape = serving.layout.shape;
-                let policy = self.chooser.policy().clone();
-                let trials = self.chooser.trials_mut();
+                let (shape, policy) = (serving.layout.shape, self.chooser.policy().clone());
+                let (trials, process) = (self.chooser.trials_mut(), serving.process.clone());
                 serving.detach(is_over, || {
-                    trials.into_iter().for_each(|trials| trials::ledgers::learn(shape, &policy, trials));
+                    trials.into_iter().for_each(|trials| process.ledgers.learn(shape, &policy, trials));
                 });
             }
             None => {

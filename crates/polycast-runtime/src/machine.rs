@@ -3,13 +3,12 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use polycast_core::topology::Locality;
-use polycast_shm::{Offer, Segment, SegmentError, Shape};
+use polycast_shm::{Arena, Offer, SegmentError, Slot};
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{CpuSet, NanosleepRelativeResult, nanosleep, sched_getaffinity};
@@ -198,22 +197,22 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Memory for the ranks of a node, and the descriptor through which they open it.
-pub fn create_segment(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
-    stand_in!(|machine| machine.create_segment(shape, name));
-    Segment::create(shape, name)
+/// An arena of about so many bytes at most for the processes of this host, and by what they find it.
+pub fn create_arena(most: usize, name: u64) -> Result<(Arena, Offer), SegmentError> {
+    stand_in!(|machine| machine.create_arena(most, name));
+    Arena::create(most, name)
 }
 
-/// Opens memory that another rank of the node has created.
-pub fn open_segment(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
-    stand_in!(|machine| machine.open_segment(offer, shape));
-    Segment::open(offer, shape)
+/// Opens the arena that another process of the host has made.
+pub fn open_arena(offer: Offer) -> Result<Arena, SegmentError> {
+    stand_in!(|machine| machine.open_arena(offer));
+    Arena::open(offer)
 }
 
-/// Takes the part of the memory that a rank of the node will write.
-pub fn take_memory(segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
-    stand_in!(|machine| machine.take_memory(segment, file, rank));
-    segment.take(file, rank)
+/// Takes a slot of an arena, of a number below `numbers`, for so many ranks.
+pub fn take_slot(arena: &Arena, ranks: u32, numbers: usize) -> Option<Slot> {
+    stand_in!(|machine| machine.take_slot(arena, ranks, numbers));
+    arena.take(ranks, numbers)
 }
 
 /// Copies what stands in another process of the node.

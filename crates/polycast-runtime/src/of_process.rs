@@ -33,15 +33,20 @@ impl<T> Key<T> {
     }
 }
 
+/// Changes state under its lock. A thread that panicked under the lock has left a state with which the
+/// others go on.
+pub fn change<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {
+    change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// State that several threads of a process change.
 pub trait Shared<T> {
-    /// Changes the state under its lock. A thread that panicked under the lock has left a state
-    /// with which the others go on.
+    /// Changes the state under its lock, as [`change`] does.
     fn change<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R;
 }
 
 impl<T: 'static> Shared<T> for Key<Mutex<T>> {
     fn change<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R {
-        self.with(|shared| change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner)))
+        self.with(|shared| self::change(shared, change))
     }
 }

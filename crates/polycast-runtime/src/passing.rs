@@ -43,7 +43,7 @@ struct Shared {
 const _: () = assert!(size_of::<Shared>() == size_of::<Passing>());
 
 impl Shared {
-    const NOTHING: Shared = {
+    const fn nothing() -> Shared {
         let Passing { below, above, first, last, until } = Passing::NOTHING;
         Shared {
             below: AtomicU32::new(below),
@@ -52,7 +52,7 @@ impl Shared {
             last: AtomicU32::new(last),
             until: AtomicU32::new(until),
         }
-    };
+    }
 
     fn set(&self, passing: Passing) {
         let Passing { below, above, first, last, until } = passing;
@@ -68,7 +68,7 @@ of_process! {
     /// What passes on communicators of each kind, by collective. It is nothing until ranks have told
     /// each other where they are.
     static AT_FIRST: [[Shared; COLLECTIVES]; KINDS] =
-        [const { [const { Shared::NOTHING }; COLLECTIVES] }; KINDS];
+        [const { [const { Shared::nothing() }; COLLECTIVES] }; KINDS];
 }
 
 /// Learns which calls the MPI serves in this job, from the settings and the shape of all its ranks.

@@ -10,9 +10,13 @@ use std::ffi::c_int;
 
 use polycast_core::schedule::CHANNELS;
 
-/// Most bits of a communicator's number, if the MPI has tags enough: a process that serves more at
-/// a time is not known, and to agree on free ones takes a KiB.
-const MAX_NUMBER_BITS: u32 = 13;
+/// Most bits of a communicator's number, if the MPI has tags enough: ten thousand communicators of a
+/// node at a time, and others.
+const MAX_NUMBER_BITS: u32 = 14;
+/// Most numbers that ranks agree on, which takes half a KiB; the others go with a node's memory.
+const MOST_AGREED: usize = 4096;
+/// Fewest of them: a word of bits.
+const LEAST_AGREED: usize = 64;
 /// Fewest bits of an operation: those in flight can be told apart, and those that an erroneous
 /// program left over are a while behind.
 const OPERATION_BITS_LEAST: u32 = 6;
@@ -41,6 +45,18 @@ impl TagSpace {
     /// Number of communicators that can be told apart.
     pub fn numbers(self) -> usize {
         1 << self.number_bits
+    }
+
+    /// Numbers that ranks agree on: those below this one. The others are those of slots in the memory
+    /// of a node, for communicators whose ranks are all there.
+    pub fn agreed_numbers(self) -> usize {
+        let half = self.numbers() / 2;
+        MOST_AGREED.min(half.max(LEAST_AGREED))
+    }
+
+    /// Numbers of slots.
+    pub fn slot_numbers(self) -> usize {
+        self.numbers() - self.agreed_numbers()
     }
 
     /// First tag of the communicator with this number.
@@ -91,7 +107,9 @@ mod tests {
             assert_eq!(all[0], all[tags.told_apart as usize], "they come round");
             assert!(tags.told_apart >= 63 && space.numbers() >= 64, "{most}");
         }
-        assert_eq!(TagSpace::new(TagSpace::bits(c_int::MAX)).map(TagSpace::numbers), Some(8192));
+        assert_eq!(TagSpace::new(TagSpace::bits(c_int::MAX)).map(TagSpace::numbers), Some(16384));
+        assert_eq!(TagSpace::new(TagSpace::bits(c_int::MAX)).map(TagSpace::agreed_numbers), Some(4096));
+        assert_eq!(TagSpace::new(15).map(|space| (space.numbers(), space.agreed_numbers())), Some((64, 64)));
         assert_eq!(TagSpace::new(14), None);
         assert_eq!([-1, 0, 1, 32_766].map(TagSpace::bits), [0, 0, 1, 14]);
     }

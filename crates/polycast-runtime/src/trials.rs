@@ -6,7 +6,9 @@
 //! ```
 
 pub mod cache;
-pub mod ledgers;
+mod ledgers;
+
+pub use ledgers::Ledgers;
 
 use std::sync::Arc;
 
@@ -16,8 +18,8 @@ use polycast_core::policy::{Choice, CommunicatorShape, Policy};
 use crate::report::{self, Found};
 
 /// Words of rank 0 to the others before ways are compared on a communicator.
-pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
-    let (told, recalled) = ledgers::told(shape, policy);
+pub fn told(ledgers: &Ledgers, shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
+    let (told, recalled) = ledgers.told(shape, policy);
     for Recalled { of, times, arm, .. } in recalled {
         tell(of, shape, times, arm, By::EarlierJob);
     }

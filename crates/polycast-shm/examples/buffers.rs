@@ -7,6 +7,7 @@
 //! Ranks are threads, each bound to a processor of its own if there are as many, where they spin; else they give way. Medians and quartiles of
 //! all rounds, the combinations by turns.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
@@ -20,18 +21,27 @@ const ROUNDS: usize = 40;
 const MESSAGES: u64 = 5;
 const OPERATIONS: u64 = ROUNDS as u64 * MESSAGES;
 
+struct Memory {
+    raw: Raw,
+    _segment: Segment,
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|word| word.parse::<usize>().expect("a number"));
     let ranks = arguments.next().unwrap_or(2) as u32;
     let bytes = arguments.next().unwrap_or(4096) << 10;
-    let shared: Vec<(usize, Segment)> = BUFFERS
+    let shared: Vec<(usize, Memory)> = BUFFERS
         .iter()
         .map(|(count, kib)| {
             let shape = Shape::new(ranks).with_ring((count * kib) << 10);
-            let (segment, file, _) = Segment::create(shape, 1).expect("a segment");
-            (0..ranks).for_each(|rank| segment.take(&file, rank).expect("memory"));
-            segment.meet();
-            (kib << 10, segment)
+            let bytes = shape.bytes().next_multiple_of(4096);
+            let (segment, _) = Segment::create(bytes, 1).expect("a segment");
+            segment.take(0..bytes).expect("memory");
+            segment.words(0..3).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            // SAFETY: zeros that nobody else uses, as long as the segment is there.
+            let raw = unsafe { Raw::new(segment.at(0), shape) };
+            raw.meet();
+            (kib << 10, Memory { raw, _segment: segment })
         })
         .collect();
     let barrier = Barrier::new(ranks as usize);
@@ -52,7 +62,7 @@ fn main() {
 }
 
 /// The nanoseconds of each round, by combination; rank 0 publishes.
-fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Segment)], barrier: &Barrier) -> Vec<Vec<u64>> {
+fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Memory)], barrier: &Barrier) -> Vec<Vec<u64>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let rest: fn() = if ranks as usize <= processors {
         bind(me as usize);
@@ -61,7 +71,7 @@ fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Segment)], barrier: 
         std::thread::yield_now
     };
     let mut streams: Vec<_> =
-        shared.iter().map(|(buffer, memory)| Streams::new(&**memory, me, *buffer)).collect();
+        shared.iter().map(|(buffer, memory)| Streams::new(&memory.raw, me, *buffer)).collect();
     // Not zero: pages of zeros that nobody has written are all one page.
     let mut message = vec![1 + me as u8; bytes];
     let readers: Arc<[u32]> = (1..ranks).collect();

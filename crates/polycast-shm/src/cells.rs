@@ -167,6 +167,12 @@ impl<M: Deref<Target: Board>> Cells<M> {
         Cells::starting_at(memory, me, ranks, 0)
     }
 
+    /// The part of rank `me` of `ranks` over memory in which others had parts before: their last
+    /// operation was this one, and the next number is the first of these ranks'.
+    pub fn after(memory: M, me: u32, ranks: u32, last_operation: u32) -> Cells<M> {
+        Cells::starting_at(memory, me, ranks, Moment { operation: last_operation, round: 0 }.number())
+    }
+
     /// The part of rank `me` over memory in which all have reached the moment of the number
     /// `all_reached`.
     fn starting_at(memory: M, me: u32, ranks: u32, all_reached: u64) -> Cells<M> {

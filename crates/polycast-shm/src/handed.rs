@@ -91,6 +91,14 @@ impl<M: Deref<Target: Trays>> Handed<M> {
         Handed { memory, me, last: 0, open: None }
     }
 
+    /// The part of rank `me` over memory in which others had parts before, which have ended.
+    pub fn after(memory: M, me: u32) -> Handed<M> {
+        let slip = memory.slip(me);
+        // Relaxed: who asked by it has left.
+        let last = slip.handed.load(Relaxed).max(slip.asked.load(Relaxed) & !CLAIMED);
+        Handed { memory, me, last, open: None }
+    }
+
     /// True if some rank of the node was refused when it wanted to read another's memory.
     pub fn has_refused(&self) -> bool {
         // Relaxed: who misses it looks again.

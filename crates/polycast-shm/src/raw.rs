@@ -1,16 +1,16 @@
-//! Where everything stands in a segment.
+//! Where everything stands in the memory of one communicator on a node.
 //!
 //! ```text
-//!   a page         says what it is, for `segment`
+//!   a line         who uses it, and how far they came
+//!   some lines     words of who leads to those who come
 //!   of each rank   per channel: heads, then `written`         lines that it writes as a writer
 //!                  `Taken` of each writer and channel         lines that it writes as a reader
 //!                  how far it is, then its cells, each with its stamp
-//!     a page       per channel: a ring
-//!     a page       its slip and tray
+//!                  per channel: a ring
+//!                  its slip and tray
 //! ```
-//! So what a rank writes stands in pages of its own, which are in the memory of its NUMA node if it was the first to take them.
+//! In the usual shape what a rank writes stands in pages of its own; the small one, for nodes on which communicators are many, has no gaps.
 
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -31,21 +31,43 @@ const MIN_ROOM: usize = 1 << 10;
 const MAX_ROOM: usize = 8 << 10;
 /// The bytes in front of a cell's data: a short message comes with them in one cache line.
 const STAMP_BYTES: usize = 16;
+/// The small shape: rings, the room of a cell, a slip with its tray.
+const SMALL_RING_BYTES: usize = 1 << 10;
+const SMALL_ROOM: usize = 256;
+const SMALL_SLIP_BYTES: usize = 704;
+/// Words that who leads may have for those who come.
+pub const NOTES: usize = 64;
 
-/// The sizes of a segment's parts; all ranks of a node compute the same.
+/// The sizes of the parts; all ranks of a node compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The number of ranks on the node.
     pub ranks: u32,
     ring_bytes: usize,
+    room: usize,
+    slip_bytes: usize,
+    /// The bytes to a multiple of which what a rank has begins, and its rings, and its slip.
+    unit: usize,
 }
 
 impl Shape {
-    /// The shape for so many ranks, at least 1.
+    /// The usual shape for so many ranks, at least 1.
     pub fn new(ranks: u32) -> Shape {
-        let share = RINGS_BYTES / (ranks.max(1) as usize * CHANNELS);
-        let ring_bytes = 1 << share.clamp(PAGE, MAX_RING_BYTES).ilog2();
-        Shape { ranks, ring_bytes }
+        let share = |bytes: usize, of_each: usize| bytes / (ranks.max(1) as usize * of_each);
+        let ring_bytes = 1 << share(RINGS_BYTES, CHANNELS).clamp(PAGE, MAX_RING_BYTES).ilog2();
+        let room = 1 << share(CELLS_BYTES, CELLS).clamp(MIN_ROOM, MAX_ROOM).ilog2();
+        Shape { ranks, ring_bytes, slip_bytes: PAGE, unit: PAGE, room: 0 }.with_room(room)
+    }
+
+    /// The small shape: some ten kibibytes for each rank.
+    pub fn small(ranks: u32) -> Shape {
+        let (ring_bytes, slip_bytes) = (SMALL_RING_BYTES, SMALL_SLIP_BYTES);
+        Shape { ranks, ring_bytes, slip_bytes, unit: LINE, room: 0 }.with_room(SMALL_ROOM)
+    }
+
+    /// A cell holds at least a byte for each rank.
+    fn with_room(self, room: usize) -> Shape {
+        Shape { room: room.max(self.ranks.next_power_of_two() as usize), ..self }
     }
 
     /// Returns the shape with rings of so many bytes, a power of two.
@@ -78,46 +100,42 @@ impl Shape {
     }
 
     fn rings_at(self) -> usize {
-        (self.cells_at() + LINE + CELLS * self.cell_bytes()).next_multiple_of(PAGE)
+        (self.cells_at() + LINE + CELLS * self.cell_bytes()).next_multiple_of(self.unit)
     }
 
     fn slip_at(self) -> usize {
-        (self.rings_at() + CHANNELS * self.ring_bytes).next_multiple_of(PAGE)
+        (self.rings_at() + CHANNELS * self.ring_bytes).next_multiple_of(self.unit)
     }
 
     fn rank_bytes(self) -> usize {
-        self.slip_at() + PAGE
+        self.slip_at() + self.slip_bytes
     }
 
-    /// The bytes in front of the ranks' parts, which belong to no rank.
-    pub(crate) fn of_nobody() -> Range<usize> {
-        0..PAGE
+    fn front_bytes(self) -> usize {
+        (LINE + NOTES * size_of::<AtomicU64>()).next_multiple_of(self.unit)
     }
 
-    /// The bytes that a rank writes.
-    pub(crate) fn of_rank(self, rank: u32) -> Range<usize> {
-        let start = PAGE + rank as usize * self.rank_bytes();
-        start..start + self.rank_bytes()
+    /// The beginning of what a rank writes.
+    fn rank_at(self, rank: u32) -> usize {
+        self.front_bytes() + rank as usize * self.rank_bytes()
     }
 
     /// Returns the number of bytes that a cell holds: at least one for each rank.
     pub fn room(self) -> usize {
-        let share = CELLS_BYTES / (self.ranks.max(1) as usize * CELLS);
-        let room = 1 << share.clamp(MIN_ROOM, MAX_ROOM).ilog2();
-        room.max(self.ranks.next_power_of_two() as usize)
+        self.room
     }
 
     fn cell_bytes(self) -> usize {
         self.room() + LINE
     }
 
-    /// The whole segment.
+    /// All parts together.
     pub fn bytes(self) -> usize {
-        self.of_rank(self.ranks).start
+        self.rank_at(self.ranks)
     }
 }
 
-/// The memory of a segment of this shape.
+/// Memory of this shape.
 #[derive(Debug)]
 pub struct Raw {
     base: NonNull<u8>,
@@ -126,7 +144,7 @@ pub struct Raw {
     cells: CellPlaces,
 }
 
-/// The places of the cells in a segment.
+/// The places of the cells.
 #[derive(Clone, Copy, Debug)]
 struct CellPlaces {
     /// The offset of rank 0's cells; those of each other rank follow.
@@ -144,10 +162,10 @@ unsafe impl Sync for Raw {}
 impl Raw {
     /// # Safety
     /// There are as many bytes as the shape has, at the beginning of a page, which stay as long as this does; nobody uses them but by values of
-    /// this type. They were zeros when the first one was made.
+    /// this type and shape. They were zeros when the first one was made.
     pub unsafe fn new(base: NonNull<u8>, shape: Shape) -> Raw {
         let cells = CellPlaces {
-            at: shape.of_rank(0).start + shape.cells_at(),
+            at: shape.rank_at(0) + shape.cells_at(),
             bytes_per_rank: shape.rank_bytes(),
             bytes_per_cell: shape.cell_bytes(),
             room: shape.room(),
@@ -178,16 +196,32 @@ impl Raw {
     }
 
     /// Returns one of the numbers in front of the ranks' parts.
-    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+    fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE / 8);
         // SAFETY: it is atomic, and in the first line.
         unsafe { self.at(index * 8) }
     }
 
+    /// The number of ranks that use this memory, or have not begun to.
+    pub fn users(&self) -> &AtomicU64 {
+        self.word(0)
+    }
+
+    /// Words of who leads to those who come.
+    pub fn notes(&self) -> &[AtomicU64; NOTES] {
+        // SAFETY: they are atomic, and behind the first line.
+        unsafe { self.at(LINE) }
+    }
+
+    /// The highest number of an operation that those who have left it had come to.
+    pub fn last_operation(&self) -> &AtomicU64 {
+        self.word(1)
+    }
+
     /// Returns the offset in the segment of byte `offset` of a rank's part.
     fn in_rank(&self, rank: u32, offset: usize) -> usize {
         debug_assert!(rank < self.shape.ranks);
-        PAGE + rank as usize * self.cells.bytes_per_rank + offset
+        self.shape.front_bytes() + rank as usize * self.cells.bytes_per_rank + offset
     }
 
     fn way_at(&self, way: Way) -> usize {
@@ -324,15 +358,15 @@ impl Board for Raw {
 
 impl Trays for Raw {
     fn tray_bytes(&self) -> usize {
-        PAGE - size_of::<Slip>()
+        self.shape.slip_bytes - size_of::<Slip>()
     }
 
     fn has_refused(&self) -> &AtomicU64 {
-        self.word(3)
+        self.word(2)
     }
 
     fn slip(&self, rank: u32) -> &Slip {
-        // SAFETY: the last page of what a rank has begins with it.
+        // SAFETY: the last part of what a rank has begins with it.
         unsafe { self.at(self.in_rank(rank, self.shape.slip_at())) }
     }
 
@@ -352,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_has_some_hundred_kibibytes() {
+    fn a_communicator_has_some_hundred_kibibytes_or_some_ten() {
         let [one, two, eight, most] = [1, 2, 8, 64].map(Shape::new);
         assert_eq!([one, two, eight, most].map(|shape| shape.ring_bytes >> 10), [64, 64, 32, 4]);
         assert!([one, two, eight].iter().all(|shape| shape.bytes() < 872 << 10), "{eight:?}");
@@ -362,5 +396,21 @@ mod tests {
             [8, 8, 4, 1, 8]
         );
         assert_eq!(Shape::new(1000).ring_bytes, PAGE);
+        assert!(Shape::new(256).bytes() < 10 << 20, "{:?}", Shape::new(256));
+        assert!(Shape::small(2).bytes() < 21 << 10, "{}", Shape::small(2).bytes());
+        assert_eq!(Shape::small(1000).room(), 1024, "a byte for each rank");
+    }
+
+    /// Parts of ranks, and the parts of each, do not overlap, and are where atomics may be.
+    #[test]
+    fn parts_lie_behind_one_another() {
+        for shape in [1, 2, 3, 17, 256].into_iter().flat_map(|ranks| [Shape::new(ranks), Shape::small(ranks)])
+        {
+            let parts = [0, Shape::row_at(), shape.cells_at(), shape.rings_at(), shape.slip_at()];
+            assert!(parts.is_sorted() && parts.iter().all(|at| at % LINE == 0), "{shape:?}: {parts:?}");
+            assert!(shape.cells_at() + LINE + CELLS * shape.cell_bytes() <= shape.rings_at());
+            assert!(shape.rank_at(0) >= LINE + NOTES * 8 && shape.rank_bytes().is_multiple_of(LINE));
+            assert!(shape.slip_bytes > size_of::<Slip>());
+        }
     }
 }

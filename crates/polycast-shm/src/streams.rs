@@ -122,6 +122,19 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         Streams::starting_at(memory, me, buffer_bytes, 0)
     }
 
+    /// The part of rank `me` over memory in which others had parts before, which have ended, with
+    /// numbers of operations below those to come.
+    pub fn after(memory: M, me: u32, buffer_bytes: usize) -> Streams<M> {
+        let mut streams = Streams::starting_at(memory, me, buffer_bytes, 0);
+        for channel in 0..CHANNELS as u8 {
+            // Acquire: with the release in `fill`; who wrote it has left.
+            let written = streams.memory.written(streams.way(channel)).load(Acquire);
+            let own = &mut streams.own[usize::from(channel)];
+            (own.written, own.free_until) = (written, written);
+        }
+        streams
+    }
+
     /// The part of rank `me` over memory whose positions are all at `position`.
     pub fn starting_at(memory: M, me: u32, buffer_bytes: usize, position: u64) -> Streams<M> {
         let own =

@@ -9,6 +9,7 @@ use nix::net::if_::InterfaceFlags;
 use polycast_core::variables::{HOPS, PORTS};
 use polycast_net::Ports;
 
+use super::message::Command;
 use crate::settings::variable;
 
 /// The user's word on the network of a copy.
@@ -31,9 +32,10 @@ impl Network {
         Ok(Network { ports: ports.transpose()?, hops: hops.map(number).transpose()?.unwrap_or(1) })
     }
 
-    /// What is told, or what this host's environment and files say.
-    pub fn or_of_here(told: Option<Network>) -> Result<Network, String> {
-        told.map_or_else(|| Network::new(variable(PORTS), variable(HOPS)), Ok)
+    /// What the user says on this host, for the agents of others; `None` if that is nothing.
+    pub fn for_agents() -> Option<Command> {
+        let (ports, hops) = (variable(PORTS), variable(HOPS));
+        (ports.is_some() || hops.is_some()).then_some(Command::Network { ports, hops })
     }
 
     /// Listens on every address.
@@ -49,6 +51,16 @@ impl Network {
         let mut addresses = own_addresses()?;
         addresses.retain(|address| local.is_ipv6() || address.is_ipv4());
         Ok((listener, addresses.into_iter().map(|address| SocketAddr::new(address, local.port())).collect()))
+    }
+}
+
+impl Default for Network {
+    /// What this host's environment and files say; what is wrong there is told.
+    fn default() -> Network {
+        Network::new(variable(PORTS), variable(HOPS)).unwrap_or_else(|problem| {
+            eprintln!("polycast: warning: {problem}");
+            Network { ports: None, hops: 1 }
+        })
     }
 }
 

@@ -86,7 +86,7 @@ fn fail(reason: impl ToString) {
 
 #[derive(Default)]
 struct RunningAgent {
-    network: Option<Network>,
+    network: Network,
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
     /// The means to become a member of a multicast group.
@@ -115,15 +115,13 @@ impl RunningAgent {
     fn obey(&mut self, command: Command) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         match command {
-            Command::Network { ports, hops } => self.network = Some(Network::new(ports, hops)?),
+            Command::Network { ports, hops } => self.network = Network::new(ports, hops)?,
             Command::Send { key, sources, recursive, block_bytes, bits_per_second, compress } => {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let scanned = scan::scan(&sources, recursive)?;
-                let network = Network::or_of_here(self.network)?;
                 let seat =
-                    send(key, scanned, block_bytes, bits_per_second, compress, network).map_err(text)?;
-                self.source = Some(Arc::clone(&seat.store));
-                self.seat = Some(seat);
+                    send(key, scanned, block_bytes, bits_per_second, compress, self.network).map_err(text)?;
+                (self.source, self.seat) = (Some(Arc::clone(&seat.store)), Some(seat));
             }
             Command::ReadAll => {
                 if let Some(store) = &self.source {
@@ -148,8 +146,7 @@ impl RunningAgent {
                     Opened::InCommon(with) => say(&Event::InCommon { with }),
                     Opened::Own(staging) => {
                         let store = Arc::new(Store::new(lengths.into(), key, compress));
-                        let network = Network::or_of_here(self.network)?;
-                        let received = receive(node, store, destination, staging, &manifest, network);
+                        let received = receive(node, store, destination, staging, &manifest, self.network);
                         let (receiver, seat) = received.map_err(text)?;
                         (self.receiver, self.seat) = (Some(receiver), Some(seat));
                     }

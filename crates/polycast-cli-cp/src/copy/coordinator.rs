@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use polycast_copy::{Fleet, KEY_BYTES, Key, SOURCE, Standing, Stream};
 use polycast_core::units::Nanos;
-use polycast_core::variables::{HOPS, PORTS};
 
-use crate::settings::variable;
-
+use super::address::Network;
 use super::clock::Clock;
 use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
@@ -229,10 +227,7 @@ impl Copy<'_> {
             Event::Hello { .. } => {
                 self.nodes[index].has_said_hello = true;
                 self.with_fleet(|fleet| fleet.heard(node, now));
-                let (ports, hops) = (variable(PORTS), variable(HOPS));
-                if ports.is_some() || hops.is_some() {
-                    self.tell(node, &Command::Network { ports, hops });
-                }
+                Network::for_agents().into_iter().for_each(|command| self.tell(node, &command));
                 if node == SOURCE {
                     let Request { sources, recursive, block_bytes, bits_per_second, compress, .. } =
                         self.request;

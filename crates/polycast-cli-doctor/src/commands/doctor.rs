@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use polycast_cli_console::settings::variable;
 use polycast_net::{Family, InterfaceChoice};
 
 use super::{Outcome, print};
@@ -18,7 +19,6 @@ use crate::numbers::whole;
 use crate::reach::Agent;
 use crate::terminal::Paint;
 use crate::usage::wrong;
-use polycast_cli_console::settings::variable;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -216,9 +216,14 @@ fn collective_memory(mpi: Mpi) {
 /// Also where what is handed in has no bytes at all.
 fn collective_lengths(mpi: Mpi) {
     let job = Job::stock(mpi, 3, "collective_lengths").polycast().variable("POLYCAST_ALLGATHER", "ring");
+    // Open MPI compares the two sizes of a rank's all-to-all itself, before its component is asked.
+    let is_asked = mpi.component().is_none();
+    let job = if is_asked { job } else { job.arguments(&["allgather"]) };
     let output = job.variable("POLYCAST_ALLTOALL", "pairwise").run().expect_ok("collective_lengths");
     expect_served(&output, Collective::Allgather, "ring");
-    expect_served(&output, Collective::Alltoall, "pairwise");
+    if is_asked {
+        expect_served(&output, Collective::Alltoall, "pairwise");
+    }
 }
 
 fn collective_mpifh(mpi: Mpi) {

@@ -28,26 +28,26 @@ pub struct SiteText {
 
 /// A value, and who set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Setting {
+struct FileValue {
     value: String,
     file: String,
 }
 
 /// What the files of a site and a user set.
 #[derive(Clone, Debug, Default)]
-pub struct Site {
-    values: BTreeMap<&'static str, Setting>,
+pub struct SiteFiles {
+    values: BTreeMap<&'static str, FileValue>,
     /// The variables that users may change, and the file that says so; `None`: all of them.
     may_change: Option<(BTreeSet<&'static str>, String)>,
     /// Mistakes in the files, one line each.
     problems: Vec<String>,
 }
 
-impl Site {
+impl SiteFiles {
     /// Reads files, the site's before the user's; of two that set a variable the later one counts. A
     /// mistake costs the line in which it stands, and a text that is no TOML the whole file.
-    pub fn read(files: impl IntoIterator<Item = SiteText>) -> Site {
-        let mut site = Site::default();
+    pub fn read(files: impl IntoIterator<Item = SiteText>) -> SiteFiles {
+        let mut site = SiteFiles::default();
         files.into_iter().for_each(|file| site.add(file));
         site
     }
@@ -91,7 +91,7 @@ impl Site {
         if !is_of_site && let Some(problem) = self.forbids(name) {
             return Err(problem);
         }
-        self.values.insert(name, Setting { value, file: file.to_owned() });
+        self.values.insert(name, FileValue { value, file: file.to_owned() });
         Ok(())
     }
 
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn site(files: &[(&str, bool, &str)]) -> Site {
-        Site::read(files.iter().map(|(file, is_of_site, text)| SiteText {
+    fn site(files: &[(&str, bool, &str)]) -> SiteFiles {
+        SiteFiles::read(files.iter().map(|(file, is_of_site, text)| SiteText {
             file: (*file).to_owned(),
             is_of_site: *is_of_site,
             text: Ok((*text).to_owned()),

@@ -83,3 +83,61 @@ fn system_calls_go_by_rustix_where_it_has_them() {
     assert!(wrong.is_empty(), "nix where rustix may have the call (docs/decisions/0071): {wrong:?}");
     assert!(unused.is_empty(), "nix is not used in {unused:?}");
 }
+
+/// The statics in the code of a file that is no test's.
+fn statics(code: &str) -> impl Iterator<Item = String> {
+    let mut before = "";
+    let of_product =
+        code.lines().filter(move |line| std::mem::replace(&mut before, line.trim()) != "#[cfg(test)]");
+    of_product.filter_map(|line| {
+        let (front, rest) = line.split_once("static ")?;
+        let name: String = rest.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+        let is_declared = !name.is_empty() && rest[name.len()..].starts_with(": ") && !front.contains("//");
+        is_declared.then_some(name)
+    })
+}
+
+/// State of the process has one owner, and docs/architecture.md says of what else is static why.
+#[test]
+fn what_is_static_in_the_runtime_stands_on_the_page() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let section = page.split("### State of the process").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let quoted =
+        |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        Some((quoted(&format!("`{}", cells.next()?)), quoted(cells.next()?)))
+    };
+    // A row is for each of its names in some of its files.
+    let mut shown = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    let runtime = root().join("crates/polycast-runtime/src");
+    for path in files_below("crates/polycast-runtime/src", &["rs"]) {
+        let file = path.strip_prefix(&runtime).unwrap().to_str().unwrap().to_owned();
+        let is_for_tests =
+            file.starts_with("fake_door/") || ["machine/test.rs", "fault.rs"].contains(&&file[..]);
+        if !is_for_tests && !file.starts_with("of_process") {
+            found.extend(statics(&production_code(&path)).map(|name| (file.clone(), name)));
+        }
+    }
+    for (files, names) in section.expect("a section on the state of the process").lines().filter_map(row) {
+        let is_of_row = |(file, name): &&(String, String)| files.contains(file) && names.contains(name);
+        let of_row: BTreeSet<_> = found.iter().filter(is_of_row).cloned().collect();
+        let all: BTreeSet<&String> = of_row.iter().flat_map(|(file, name)| [file, name]).collect();
+        let missing: Vec<&String> = files.iter().chain(&names).filter(|word| !all.contains(word)).collect();
+        assert!(missing.is_empty(), "docs/architecture.md shows statics that are not there: {missing:?}");
+        shown.extend(of_row);
+    }
+    let unshown: Vec<_> = found.difference(&shown).collect();
+    assert!(
+        unshown.is_empty(),
+        "statics of the runtime that docs/architecture.md does not show: hand the state down from \
+         communicator/process.rs, or say in its table why it is static: {unshown:?}"
+    );
+}
+
+#[test]
+fn statics_are_seen() {
+    let code = "pub static A: X = 1;\n    of_process! { static B_C: Y = 2; }\n#[cfg(test)]\nstatic T: X = 1;\nfn f<T: 'static + X>(x: &'static Key) {} // static D: E";
+    assert_eq!(statics(code).collect::<Vec<_>>(), ["A", "B_C"]);
+}

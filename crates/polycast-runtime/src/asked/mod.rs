@@ -27,16 +27,16 @@ use crate::attach::{Layout, World};
 use crate::digest::Digest;
 use crate::door::Door;
 use crate::multicast;
-use crate::of_process::{Shared, of_process};
+use crate::of_process::change;
 use crate::report;
 use crate::say::warn_once;
 
 /// Most sets of nodes that a process remembers; a job that has more asks some of them again.
 const MAX_SETS: usize = 1024;
 
-of_process! {
-    static KNOWN: Mutex<BTreeMap<u64, Network>> = Mutex::new(BTreeMap::new());
-}
+/// What a process knows of networks, by the nodes that they join.
+#[derive(Default)]
+pub struct Networks(Mutex<BTreeMap<u64, Network>>);
 
 /// Result of a measurement.
 pub struct NetworkFinding {
@@ -53,20 +53,28 @@ fn set_of(layout: &Layout) -> u64 {
     hosts.into_iter().fold(Digest::of("polycast network"), Digest::number).finish()
 }
 
-/// The network of these nodes, if this process knows it.
-pub fn known(layout: &Layout) -> Option<Network> {
-    let set = set_of(layout);
-    KNOWN.change(|known| known.get(&set).copied())
-}
+impl Networks {
+    /// The network of these nodes, if this process knows it.
+    pub fn known(&self, layout: &Layout) -> Option<Network> {
+        let set = set_of(layout);
+        change(&self.0, |known| known.get(&set).copied())
+    }
 
-fn remember(layout: &Layout, network: Network) {
-    let set = set_of(layout);
-    KNOWN.change(|known| {
-        if known.len() >= MAX_SETS && !known.contains_key(&set) {
-            known.clear();
-        }
-        known.insert(set, network);
-    });
+    fn remember(&self, layout: &Layout, network: Network) {
+        let set = set_of(layout);
+        change(&self.0, |known| {
+            if known.len() >= MAX_SETS && !known.contains_key(&set) {
+                known.clear();
+            }
+            known.insert(set, network);
+        });
+    }
+
+    /// All networks that this process knows.
+    #[cfg(test)]
+    pub fn all(&self) -> Vec<Network> {
+        change(&self.0, |known| known.values().copied().collect())
+    }
 }
 
 /// A network as numbers; 0 stands for what is not known.
@@ -105,21 +113,22 @@ pub fn in_common(both: &[u64; COMPARED_WORDS]) -> Option<Network> {
     from_words([both[0], both[1], both[2], both[3]]).filter(|_| is_same)
 }
 
-/// Measures the network, or takes it from a rank that knows it. Collective. Messages go by the tags
-/// of `number`.
+/// Measures the network, or takes it from a rank that knows it, and remembers it among `networks`.
+/// Collective. Messages go by the tags of `number`.
 pub fn find_out(
+    networks: &Networks,
     door: &Door,
     world: &World,
     layout: &Layout,
     number: u32,
 ) -> Result<NetworkFinding, MpiError> {
     let ranks = layout.hosts.len();
-    let words = to_words(known(layout)).map(u64::to_le_bytes);
+    let words = to_words(networks.known(layout)).map(u64::to_le_bytes);
     let all = door.allgather_bytes(words.as_flattened(), ranks)?;
     let (all, _) = all.as_chunks().0.as_chunks();
     let heard = all.iter().find_map(|words| from_words(words.map(u64::from_le_bytes)));
     if let Some(network) = heard {
-        remember(layout, network);
+        networks.remember(layout, network);
         return Ok(NetworkFinding { network, is_clean: true });
     }
     let (mut links, mut is_clean) = (Links::default(), true);
@@ -144,7 +153,7 @@ pub fn find_out(
             break (told, network);
         }
     };
-    remember(layout, network);
+    networks.remember(layout, network);
     let name = |rank: usize| world.told.host_name(layout.world_ranks[rank]);
     let of_node = |node: usize| name(layout.nodes.leaders()[node].index());
     report::asked(layout.nodes.count(), network, &links, of_node);
@@ -152,12 +161,6 @@ pub fn find_out(
         multicast::warning(&told, &network, name).inspect(|warning| warn_once(warning));
     }
     Ok(NetworkFinding { network, is_clean })
-}
-
-/// All networks that this process knows.
-#[cfg(test)]
-pub fn all_known() -> Vec<Network> {
-    KNOWN.change(|known| known.values().copied().collect())
 }
 
 #[cfg(test)]

@@ -100,8 +100,14 @@ pub struct Told {
 }
 
 /// Gathers the words of all ranks. Collective. Addresses are exchanged only if some rank has one,
-/// and places on hosts only if they may be of use.
-pub fn ask(door: &Door, records: &[RankRecord], here: &Here) -> Result<Told, MpiError> {
+/// and places on hosts only if they may be of use. `beside`: text that goes along, as long on all
+/// ranks, which is returned.
+pub fn ask(
+    door: &Door,
+    records: &[RankRecord],
+    here: &Here,
+    beside: &str,
+) -> Result<(Told, Vec<String>), MpiError> {
     let has_addresses = records.iter().any(|record| record.address_bytes > 0);
     let bound: Vec<(u64, u64)> = records.iter().map(|record| (record.host, record.kernel)).collect();
     let (mut before, mut mine) = (0, here.host_name.clone());
@@ -109,13 +115,17 @@ pub fn ask(door: &Door, records: &[RankRecord], here: &Here) -> Result<Told, Mpi
         let locality = catch_unwind(machine::locality).unwrap_or_default();
         (before, mine) = (Locality::DIGITS as u32, locality.put_before(&mine));
     }
-    let mut host_names = gather(door, records, |record| before + u32::from(record.name_bytes), &mine)?;
+    let along = beside.len() as u32;
+    let bytes_of = |record: &RankRecord| along + before + u32::from(record.name_bytes);
+    let mut along = gather(door, records, bytes_of, &format!("{beside}{mine}"))?;
+    let end = |text: &String| beside.len().min(text.len());
+    let mut host_names: Vec<String> = along.iter_mut().map(|text| text.split_off(end(text))).collect();
     let localities = host_names.iter_mut().filter(|_| before > 0).map(Locality::take_from).collect();
     let addresses = match has_addresses {
         true => gather(door, records, |record| record.address_bytes.into(), &here.address)?,
         false => Vec::new(),
     };
-    Ok(Told { host_names: Texts::new(&host_names), addresses: Texts::new(&addresses), localities })
+    Ok((Told { host_names: Texts::new(&host_names), addresses: Texts::new(&addresses), localities }, along))
 }
 
 impl Told {

@@ -52,7 +52,8 @@ pub fn agree(
     beside: &mut [u64],
     wants: impl FnOnce(&[u64]) -> bool,
 ) -> Result<Agreement, MpiError> {
-    let mut negotiation = Negotiation::new(world.tags.numbers(), rank, is_able, more, world.has_threads);
+    let mut negotiation =
+        Negotiation::new(world.tags.agreed_numbers(), rank, is_able, more, world.has_threads);
     let mut first = Some((beside, wants));
     loop {
         let chance = machine::random().unwrap_or(0);

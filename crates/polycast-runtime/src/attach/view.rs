@@ -246,6 +246,7 @@ mod tests {
             has_threads: false,
             view: view.clone(),
             changes: 0,
+            arenas: crate::node_memory::Arenas::default(),
         };
         assert_eq!(world.on_one_kernel(&[5, 4, 3, 2]), [2, 3], "hosts 7 and 8, each once");
         assert_eq!(world.on_one_kernel(&[4, 5, 1]), [0; 0]);

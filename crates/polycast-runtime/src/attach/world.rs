@@ -13,6 +13,7 @@ use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::identity::build_identity;
 use crate::machine::{self, process_identity};
+use crate::node_memory::{ArenaOffer, Arenas, Opened, do_share_hosts};
 use crate::of_process::of_process;
 use crate::passing;
 use crate::report;
@@ -56,6 +57,8 @@ pub struct World {
     /// process had made to its own by then.
     pub view: Arc<View>,
     pub changes: u64,
+    /// The memory of the hosts.
+    pub arenas: Arenas,
 }
 
 of_process! {
@@ -70,6 +73,15 @@ impl World {
     /// MPI's error, where it failed meanwhile: this rank does not know what the others do.
     pub fn get() -> Result<Option<Arc<World>>, MpiError> {
         WORLD.with(|world| world.get().cloned().unwrap_or(Ok(None)))
+    }
+
+    /// True if these ranks of MPI_COMM_WORLD are on one host, whose processes have an arena with numbers
+    /// for communicators.
+    pub fn are_in_arena(&self, ranks: &[u32]) -> bool {
+        let host = |rank: &u32| self.hosts[*rank as usize];
+        ranks.windows(2).all(|pair| host(&pair[0]) == host(&pair[1]))
+            && self.tags.slot_numbers() > 0
+            && self.arenas.have(ranks.iter().take(1).copied())
     }
 
     /// Ranks that look like several hosts and run on one kernel: one of each such host, out of
@@ -112,6 +124,7 @@ impl World {
             has_threads: records.iter().any(|other| other.capabilities & HAS_THREADS != 0),
             view,
             changes: settings::changes(),
+            arenas: Arenas::default(),
         };
         let all: Vec<u32> = (0..records.len() as u32).collect();
         let are_told = records.iter().any(|other| other.capabilities & (WANTS_REPORT | WANTS_TRACE) != 0);
@@ -187,12 +200,23 @@ fn gather(
     };
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
     let Some(settings) = agree_on_settings(door, rank, size, mine, differ)? else { return Ok(None) };
-    let told = network::ask(door, &records, &here)?;
+    let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
+    let do_share = do_share_hosts(&hosts);
+    let offer = || ArenaOffer::new(&hosts, rank, record.process);
+    let offer = if do_share { catch_unwind(offer).unwrap_or_default() } else { ArenaOffer::default() };
+    let beside = if do_share { offer.digits() } else { String::new() };
+    let (told, beside) = network::ask(door, &records, &here, &beside)?;
     let do_all_trace = records.iter().all(|other| other.capabilities & WANTS_TRACE != 0);
     trace::begin(door, (rank, size), do_all_trace, tags.first_tag(0))?;
+    let identities: Vec<u64> = records.iter().map(|other| other.process).collect();
+    let open = AssertUnwindSafe(|| offer.open(&beside, &hosts, rank, &identities));
+    let arena = if do_share { catch_unwind(open).ok() } else { None };
     let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
-    let all = door.allgather(&[u8::from(world.is_some())], size)?;
-    Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
+    let vote = u8::from(world.is_some()) | arena.as_ref().map_or(0, Opened::vote);
+    let all = door.allgather(&[vote], size)?;
+    let arenas = arena.map(|arena| arena.agreed(&hosts, rank, &all)).unwrap_or_default();
+    let world = world.filter(|_| all.iter().all(|[vote]| vote & 1 != 0));
+    Ok(world.map(|world| World { arenas, ..world }))
 }
 
 /// Bits for the memory that a call may need: a sixty-fourth of what is left when MPI begins, for

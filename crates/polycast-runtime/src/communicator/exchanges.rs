@@ -11,7 +11,7 @@ use super::serving::Serving;
 use crate::abi::MpiError;
 use crate::call::Failure;
 use crate::reason::Reason;
-use crate::trials::{ledgers, tell};
+use crate::trials::tell;
 use crate::{report, trials};
 
 impl Communicator {
@@ -23,7 +23,7 @@ impl Communicator {
         root: Rank,
     ) -> Result<Answer, Failure> {
         if let RankExchange::Open(opening) = exchange {
-            return Ok(self.open(&opening)?);
+            return self.open(&opening);
         }
         let Communicator { serving: Some(serving), log, chooser, door, .. } = self else {
             return Err(Failure::Internal);
@@ -48,14 +48,15 @@ impl Communicator {
     /// found by it.
     pub(super) fn hear(&mut self, answer: Answer) {
         let Some(TrialOutcome { finding, ways }) = self.chooser.heard(answer) else { return };
-        let Some(shape) = self.serving.as_ref().map(|serving| serving.layout.shape) else { return };
+        let Some(serving) = &self.serving else { return };
+        let (shape, ledgers) = (serving.layout.shape, &serving.process.ledgers);
         let policy = self.chooser.policy().clone();
-        self.chooser.trials_mut().into_iter().for_each(|trials| ledgers::learn(shape, &policy, trials));
+        self.chooser.trials_mut().into_iter().for_each(|trials| ledgers.learn(shape, &policy, trials));
         if ways.is_empty() {
             return;
         }
         if self.rank == Rank(0) {
-            ledgers::keep(shape, &policy, &ways, &finding);
+            ledgers.keep(shape, &policy, &ways, &finding);
         }
         let times = ways.into_iter().zip(finding.nanos).collect();
         tell(finding.of, shape, times, finding.arm, trials::By::Trial);
@@ -65,15 +66,16 @@ impl Communicator {
     fn hear_rank_0(&mut self) -> Result<Answer, Failure> {
         let Some(serving) = &self.serving else { return Err(Failure::Internal) };
         let (shape, policy, is_first) = (serving.layout.shape, self.chooser.policy(), self.rank == Rank(0));
-        let told = if is_first { trials::told(shape, policy) } else { [0; TOLD] };
+        let ledgers = &serving.process.ledgers;
+        let told = if is_first { trials::told(ledgers, shape, policy) } else { [0; TOLD] };
         let mut bytes = told.map(u64::to_le_bytes);
         self.door.broadcast(bytes.as_flattened_mut(), 0)?;
-        let trials = ledgers::resumed(shape, policy, &bytes.map(u64::from_le_bytes));
+        let trials = ledgers.resumed(shape, policy, &bytes.map(u64::from_le_bytes));
         let mut measured = Vec::new();
         if serving.tuning_budget.is_some() {
-            let mine = if is_first { ledgers::tuned(shape, policy) } else { String::new() };
+            let mine = if is_first { ledgers.tuned(shape, policy) } else { String::new() };
             let lines = self.door.say_to_all(mine)?;
-            let (known, is_new) = ledgers::tuned_elsewhere(shape, policy, &lines);
+            let (known, is_new) = ledgers.tuned_elsewhere(shape, policy, &lines);
             for recalled in
                 known.iter().zip(is_new).filter(|(_, is_new)| *is_new && is_first).map(|(of, _)| of)
             {

@@ -123,7 +123,8 @@ impl Plan {
         let root = if collective.has_root() { Rank(root as u32) } else { Rank(0) };
         // SAFETY: the caller's promise.
         let (state, reduction_of) = unsafe { (&mut *communicator, reduction.as_ref()) };
-        let is_sum = |reduction: &Reduction| reduction.is_sum(state.ranks(), state.served_sums());
+        let is_sum =
+            |reduction: &Reduction| reduction.is_sum(state.ranks(), state.chooser.policy().served_sums());
         let of = policy::Call {
             is_sum: collective.combines() && reduction_of.is_some_and(is_sum),
             ..policy::Call::new(collective, Bytes(bytes as u64))

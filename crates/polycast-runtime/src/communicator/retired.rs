@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::attach::give_back_number;
 use crate::call::Failure;
+use crate::communicator::process::Process;
 use crate::communicator::serving::Serving;
 use crate::machine;
 use crate::multicast::{Driver, left_group};
-use crate::of_process::{Shared, of_process};
+use crate::of_process::change;
 use crate::report;
 
 /// Time for which freeing a communicator waits for the last messages between its nodes. A
@@ -31,6 +32,7 @@ impl Serving {
         learn();
         // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
         if self.is_clean()
+            && !self.has_number_of_slot
             && let Some(memory) = self.shared.memory.take()
         {
             memory.give_back();
@@ -51,7 +53,7 @@ impl Serving {
         if is_settled {
             self.close();
         } else {
-            add(self);
+            self.process.clone().retired.add(self);
         }
     }
 
@@ -78,11 +80,12 @@ impl Serving {
     /// Closes the communicator: the door may free what it has, and another communicator may have
     /// the number.
     pub fn close(mut self: Box<Serving>) {
-        if self.is_clean() && !self.shared.messages.is_sending() {
-            self.abandon();
-            give_back_number(self.number);
-        } else {
-            self.abandon();
+        let is_over = self.is_clean() && !self.shared.messages.is_sending();
+        self.abandon();
+        match self.shared.memory.take().filter(|_| self.has_number_of_slot) {
+            _ if !is_over => {}
+            Some(memory) => memory.give_back(),
+            None => give_back_number(self.number),
         }
         self.door.close();
     }
@@ -98,22 +101,24 @@ struct Retired(Box<Serving>);
 // SAFETY: it is only touched under the lock, and its pointers lead to the door, which any thread may use that may use MPI.
 unsafe impl Send for Retired {}
 
-of_process! {
-    static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
-}
+/// Communicators that the program has freed, and that are not settled yet.
+#[derive(Default)]
+pub struct RetiredCommunicators(Mutex<Vec<Retired>>);
 
-/// Keeps a communicator until it is settled.
-pub fn add(communicator: Box<Serving>) {
-    RETIRED.change(|retired| retired.push(Retired(communicator)));
-}
+impl RetiredCommunicators {
+    /// Keeps a communicator until it is settled.
+    fn add(&self, communicator: Box<Serving>) {
+        change(&self.0, |retired| retired.push(Retired(communicator)));
+    }
 
-/// Closes the communicators that are settled by now. The lock is not held meanwhile: this calls
-/// MPI.
-pub fn visit() {
-    for Retired(mut communicator) in RETIRED.change(std::mem::take) {
-        match communicator.is_settled() {
-            true => communicator.close(),
-            false => add(communicator),
+    /// Closes the communicators that are settled by now. The lock is not held meanwhile: this calls
+    /// MPI.
+    pub fn visit(&self) {
+        for Retired(mut communicator) in change(&self.0, std::mem::take) {
+            match communicator.is_settled() {
+                true => communicator.close(),
+                false => self.add(communicator),
+            }
         }
     }
 }
@@ -124,14 +129,16 @@ pub fn visit() {
 /// ranks to end.
 pub fn leave_all_to_mpi() {
     let end = machine::now() + LAST_PATIENCE;
-    let mut all = RETIRED.change(std::mem::take);
+    let process = Process::here();
+    let retired = &process.retired;
+    let mut all = change(&retired.0, std::mem::take);
     while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && machine::now() < end {
         machine::give_way();
     }
     for Retired(mut communicator) in all {
         match communicator.is_settled() {
             true => communicator.leave_to_mpi(),
-            false => add(communicator),
+            false => retired.add(communicator),
         }
     }
 }

@@ -10,6 +10,7 @@ use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
 use polycast_shm::Processors;
 
+use super::process::Process;
 use crate::abi::{GIVES_WAY, MpiError};
 use crate::attach::{Layout, World};
 use crate::call::{Activity, Failure};
@@ -17,7 +18,7 @@ use crate::door::Door;
 use crate::idle::Idle;
 use crate::messages::{Address, Messages};
 use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Seat, Unavailable, set_up};
-use crate::node_memory::{self, Found};
+use crate::node_memory::{self, Found, NodeMemory};
 use crate::operation::{CellCall, Operations, Shared};
 use crate::reason::Reason;
 use crate::say::warn_once;
@@ -26,9 +27,12 @@ use crate::tags::{TagSpace, Tags};
 
 /// What serves a communicator: its state in one process.
 pub(super) struct Serving {
+    pub process: Arc<Process>,
     pub door: Door,
     /// Number that marks this communicator's messages on the private communicator of all ranks.
     pub number: u32,
+    /// True if the number is that of the slot that its memory is in: who gives one back gives the other.
+    pub has_number_of_slot: bool,
     /// True if something went wrong with the messages. Nobody else may then have the number: some
     /// may be on their way.
     pub is_spoiled: bool,
@@ -58,6 +62,7 @@ pub(super) struct Serving {
 impl Serving {
     /// What serves a communicator with a number on which its ranks have agreed.
     pub fn new(
+        process: Arc<Process>,
         door: Door,
         rank: Rank,
         layout: &Arc<Layout>,
@@ -73,8 +78,10 @@ impl Serving {
         let planner = planner.on_nodes(nodes.clone());
         let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
         Serving {
+            process,
             door,
             number,
+            has_number_of_slot: false,
             is_spoiled: false,
             has_tried_multicast: false,
             leaving: None,
@@ -110,15 +117,24 @@ impl Serving {
     /// Sets up the memory that the ranks of a node share. True if each node of several ranks has
     /// some.
     pub fn try_memory(&mut self) -> Result<bool, MpiError> {
-        let Layout { nodes, world_ranks, .. } = &*self.layout;
-        let found = node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)?;
-        let Found::Memory(mut memory) = found else { return Ok(false) };
-        if let Some(memory) = &mut memory {
-            let is_crowded = self.idle.is_crowded();
-            memory.cells().set_processors(if is_crowded { Processors::Shared } else { Processors::Own });
+        if self.shared.memory.is_some() {
+            return Ok(true);
         }
-        self.shared.memory = memory;
+        let Some(world) = World::get()? else { return Ok(false) };
+        let Layout { nodes, world_ranks, .. } = &*self.layout;
+        let found = node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks, &world.arenas)?;
+        let Found::Memory(memory) = found else { return Ok(false) };
+        if let Some(memory) = memory {
+            self.take_memory(memory);
+        }
         Ok(true)
+    }
+
+    /// Takes memory into use that the ranks of this one's node have.
+    pub fn take_memory(&mut self, mut memory: Box<NodeMemory>) {
+        let is_crowded = self.idle.is_crowded();
+        memory.cells().set_processors(if is_crowded { Processors::Shared } else { Processors::Own });
+        self.shared.memory = Some(memory);
     }
 
     /// Gives multicast up for a while if it has died, of which all ranks have been told. True if it

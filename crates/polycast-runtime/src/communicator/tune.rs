@@ -13,7 +13,6 @@
 use std::ffi::{c_int, c_void};
 use std::num::NonZeroU64;
 use std::ptr::null;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use polycast_core::collective;
@@ -28,8 +27,8 @@ use crate::abi::{CollectiveCall, MpiError, Reduction};
 use crate::call::{Buffers, Failure};
 use crate::communicator::Communicator;
 use crate::machine;
-use crate::of_process::{Shared, of_process};
-use crate::trials::{By, ledgers, tell};
+use crate::of_process::change;
+use crate::trials::{By, Ledgers, tell};
 
 /// Most bytes that a rank keeps for measuring; a call that needs more is not measured.
 const MAX_BYTES: u64 = 128 << 20;
@@ -39,11 +38,6 @@ const WORD: NonZeroU64 = NonZeroU64::new(8).unwrap();
 /// least the shortest share.
 const PART_OF_WHAT_IS_LEFT: u32 = 4;
 const SHORTEST_SHARE: Duration = Duration::from_millis(250);
-
-of_process! {
-    /// Time that this process has spent on measuring, whichever rank was rank 0.
-    static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
-}
 
 /// State by which rank 0 decides what is measured next.
 struct Leader {
@@ -72,9 +66,10 @@ impl Communicator {
     fn measure_apart(&mut self, request: &Request, root: Rank) -> Result<Answer, Failure> {
         let Some(serving) = &self.serving else { return Err(Failure::Internal) };
         let (call, shape, budget) = (&request.call, serving.layout.shape, serving.tuning_budget);
+        let process = serving.process.clone();
         let began = machine::now();
         let is_first = self.rank == Rank(0);
-        let left = budget.unwrap_or_default().saturating_sub(SPENT.change(|spent| *spent));
+        let left = budget.unwrap_or_default().saturating_sub(change(&process.measuring, |spent| *spent));
         let share = (left / PART_OF_WHAT_IS_LEFT).max(SHORTEST_SHARE.min(left));
         let is_time = is_first && !share.is_zero();
         let bytes = if is_time { call.bytes.0.to_string() } else { String::new() };
@@ -101,12 +96,12 @@ impl Communicator {
                 self.repeat(order, request, &mut measured, &mut leader)?;
             }
             let found = leader.and_then(|leader| leader.session.found());
-            let found = found.and_then(|found| self.line_of(call, shape, &found));
+            let found = found.and_then(|found| self.line_of(call, shape, &found, &process.ledgers));
             line = self.door.say_to_all(found.unwrap_or_default())?;
         }
-        SPENT.change(|spent| *spent += machine::now() - began);
+        change(&process.measuring, |spent| *spent += machine::now() - began);
         let of = Sameness::tuned(call.collective, call.bytes.0, self.chooser.capabilities());
-        let known = ledgers::tuned_elsewhere(shape, self.chooser.policy(), &line).0.pop();
+        let known = process.ledgers.tuned_elsewhere(shape, self.chooser.policy(), &line).0.pop();
         let found = known.filter(|found| found.of == of);
         if let Some(Recalled { times, arm, .. }) = &found {
             tell(of, shape, times.clone(), *arm, By::Tuning);
@@ -202,7 +197,13 @@ impl Communicator {
 
     /// Keeps the finding for later jobs, and returns its line; `None` if there is no way but the
     /// MPI's.
-    fn line_of(&self, call: &policy::Call, shape: CommunicatorShape, found: &Found) -> Option<String> {
+    fn line_of(
+        &self,
+        call: &policy::Call,
+        shape: CommunicatorShape,
+        found: &Found,
+        ledgers: &Ledgers,
+    ) -> Option<String> {
         let nanos = |time: &polycast_core::policy::tune::Measured| (time.median_us * 1e3) as u64;
         let mut ways = vec![(found.best, found.time.as_ref().map_or(0, nanos))];
         ways.extend(found.second.as_ref().map(|(choice, time)| (*choice, nanos(time))));
@@ -216,7 +217,7 @@ impl Communicator {
         times.iter_mut().zip(&ways).for_each(|(time, (_, nanos))| *time = *nanos);
         let of = Sameness::tuned(call.collective, call.bytes.0, self.chooser.capabilities());
         let ways: Vec<Choice> = ways.into_iter().map(|(way, _)| way).collect();
-        Some(ledgers::keep_tuned(shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
+        Some(ledgers.keep_tuned(shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
     }
 }
 

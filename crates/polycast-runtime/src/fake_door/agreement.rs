@@ -1,6 +1,8 @@
 //! Ranks agree whether polycast serves a communicator, whatever happens to one of them meanwhile.
 
+use super::ABORTED;
 use super::conditions::Tamper;
+
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::process::Ended;
@@ -66,13 +68,30 @@ fn a_panic_while_ranks_agree_leaves_all_to_stock() {
 
 #[test]
 fn a_panic_before_the_first_served_call_leaves_the_communicator_to_stock() {
-    for rank in 0..4 {
-        let job = Job { panic: Some((rank, Point::Open, 0)), ..Job::new(4, 1, "binomial", &CALLS) };
+    for (rank, hosts) in [(0, [0, 0, 1, 2]), (1, [0, 0, 1, 2]), (3, [0, 0, 1, 2]), (0, [0; 4])] {
+        let job = Job::new(4, 1, "binomial", &CALLS).on_hosts(&hosts, Weather::FINE);
+        let job = Job { panic: Some((rank, Point::Open, 0)), ..job.with(None, "POLYCAST_MULTICAST", "off") };
         let outcome = job.run();
         assert!(
             outcome.ranks.iter().all(|told| told.attached == 1 && told.calls == [Ended::LEFT; 2]),
             "{job:?}"
         );
+    }
+}
+
+/// On one host the others hear nothing but what rank 0 says: where polycast fails on another rank it ends there, as while it chooses.
+#[test]
+fn a_panic_behind_what_rank_0_says_ends_there() {
+    for rank in 1..4 {
+        let job = Job { panic: Some((rank, Point::Open, 0)), ..Job::new(4, 1, "binomial", &CALLS) };
+        let outcome = job.run();
+        for (other, told) in outcome.ranks.iter().enumerate() {
+            let last = told.calls.last().expect("a call");
+            match other == rank as usize {
+                true => assert_eq!((last.is_served, last.code), (true, -1), "{job:?}"),
+                false => assert!(last.is_right() || last.code == ABORTED, "{job:?}: {told:?}"),
+            }
+        }
     }
 }
 

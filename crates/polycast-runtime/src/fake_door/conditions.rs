@@ -44,7 +44,7 @@ pub enum Refused {
     Create,
     /// To open what the leader of its node has.
     Open,
-    /// Its own part of that.
+    /// Memory of it for a communicator that this rank leads.
     Take,
     /// To read what other ranks have.
     Read,
@@ -94,6 +94,8 @@ pub struct Conditions {
     pub stalled: Option<Stalled>,
     /// A message of this number is lost: what MPI never does.
     pub loses_message: Option<u32>,
+    /// The most bytes of a host's arena; `None`: as many as there may be.
+    pub arena_bytes: Option<usize>,
     /// To these ranks.
     pub refused: Vec<(u32, Refused)>,
     /// This rank may read what others have so often, and then not any more.

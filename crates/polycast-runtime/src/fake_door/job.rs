@@ -107,8 +107,10 @@ pub struct Outcome {
     pub letters: usize,
     /// On all communicators, the program's own among them.
     pub collectives: usize,
-    /// Memory of nodes that was made.
+    /// Arenas of hosts that were made.
     pub segments: usize,
+    /// Slots of them that were taken for communicators.
+    pub slots: usize,
     /// In the time of the ranks.
     pub took: Duration,
 }
@@ -148,6 +150,7 @@ impl Job {
                 loses_message: None,
                 refused: Vec::new(),
                 reads_until: None,
+                arena_bytes: None,
                 board: None,
             },
             environments: Vec::new(),
@@ -240,7 +243,8 @@ impl Job {
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             letters: self.conditions.board.as_ref().map_or(0, |board| board.letters()),
             collectives: world.collectives(),
-            segments: world.segments.load(Ordering::Relaxed),
+            segments: world.arenas[0].load(Ordering::Relaxed),
+            slots: world.arenas[1].load(Ordering::Relaxed),
             took: Duration::from_nanos(world.stage.nanos()),
         })
     }

@@ -136,7 +136,10 @@ fn a_number_under_which_something_went_wrong_is_given_to_nobody() {
         let algorithm = random.one_of(&["chain:segment=1KiB", "binomial", "scatter-ring"]);
         let make = || Step::Make { members: vec![0, 1, 2] };
         let free = |communicator| Step::Free { communicator };
-        let mut job = Job::new(3, seed, algorithm, &[]);
+        // On one host the number goes with the memory, of which there is more.
+        let (hosts, is_last) = random.one_of(&[([0, 1, 2], true), ([0, 0, 0], false)]);
+        let mut job = Job::new(3, seed, algorithm, &[]).on_hosts(&hosts, Weather::FINE);
+        job = job.with(None, "POLYCAST_MULTICAST", "off");
         job.conditions.numbers = Some(1);
         job.conditions.eager_bytes = random.one_of(&[0, 100_000]);
         let wrong = random.within(1, 60_000) as usize;
@@ -146,7 +149,7 @@ fn a_number_under_which_something_went_wrong_is_given_to_nobody() {
         let outcome = job.run();
         for told in &outcome.ranks {
             let is_served: Vec<bool> = told.calls.iter().map(|ended| ended.is_served).collect();
-            assert_eq!(is_served, [true, true, wrong >= 50_000], "{told:?} of {job:?}");
+            assert_eq!(is_served, [true, true, wrong >= 50_000 || !is_last], "{told:?} of {job:?}");
             assert!(told.calls[2].is_right(), "{told:?} of {job:?}");
         }
     });

@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use polycast_core::topology::Locality;
 use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
-use polycast_shm::{Offer, Segment, SegmentError, Shape};
+use polycast_shm::{Arena, Offer, SegmentError, Slot};
 use rustix::event::PollFd;
 
 use super::allocations::outside;
@@ -111,22 +111,24 @@ impl Machine for RankMachine {
         self.world.say(self.rank, text);
     }
 
-    fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
+    fn create_arena(&self, most: usize, name: u64) -> Result<(Arena, Offer), SegmentError> {
         self.refuse(Refused::Create)?;
-        self.world.segments.fetch_add(1, Ordering::Relaxed);
-        let (segment, file, offer) = outside(|| Segment::create(shape, name))?;
-        self.world.stage.watch(&file)?;
-        Ok((segment, file, offer))
+        self.world.arenas[0].fetch_add(1, Ordering::Relaxed);
+        let most = self.world.conditions.arena_bytes.map_or(most, |bytes| bytes.min(most));
+        let (arena, offer) = outside(|| Arena::create(most, name))?;
+        self.world.stage.watch(arena.segment().file())?;
+        Ok((arena, offer))
     }
 
-    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
+    fn open_arena(&self, offer: Offer) -> Result<Arena, SegmentError> {
         self.refuse(Refused::Open)?;
-        outside(|| Segment::open(offer, shape))
+        outside(|| Arena::open(offer))
     }
 
-    fn take_memory(&self, segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
-        self.refuse(Refused::Take)?;
-        segment.take(file, rank)
+    fn take_slot(&self, arena: &Arena, ranks: u32, numbers: usize) -> Option<Slot> {
+        self.refuse(Refused::Take).ok()?;
+        self.world.arenas[1].fetch_add(1, Ordering::Relaxed);
+        outside(|| arena.take(ranks, numbers))
     }
 
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Broadcasts on two levels: ranks map a real segment, each for itself, and the kernel refuses it where a test says so.
+//! Broadcasts on two levels: ranks map a real arena, each for itself, and the kernel refuses it where a test says so.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
 use super::stage::Delays;
-use crate::node_memory::MAX_SEGMENTS;
+use crate::fault::Point;
 
 const ALGORITHMS: [&str; 7] = [
     "two-level",
@@ -95,7 +95,7 @@ fn cells_are_for_one_node() {
     job = job.with(None, "POLYCAST_MULTICAST", "off");
     let outcome = job.run();
     assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| call.is_right() && !call.is_served));
-    assert_eq!(outcome.segments, 0);
+    assert_eq!(outcome.slots, 0);
 }
 
 /// All ranks find the same way; where others cannot be read, everything goes through the ring.
@@ -107,8 +107,8 @@ fn what_the_kernel_refuses_to_one_nobody_uses() {
         job.conditions.hosts.fill(0);
         let refused = random.one_of(&[Refused::Create, Refused::Open, Refused::Take, Refused::Read]);
         // The first rank leads.
-        let rank =
-            if refused == Refused::Create { 0 } else { random.within(1, u64::from(job.ranks()) - 1) as u32 };
+        let leads = [Refused::Create, Refused::Take].contains(&refused);
+        let rank = if leads { 0 } else { random.within(1, u64::from(job.ranks()) - 1) as u32 };
         job.conditions.refused = vec![(rank, refused)];
         let outcome = job.run();
         let is_served = refused == Refused::Read;
@@ -130,10 +130,9 @@ fn who_may_not_read_others_any_more_is_handed_the_bytes() {
             .collect();
         let algorithm = random.one_of(&["two-level", "two-level:segment=100000"]);
         let mut job = Job::new(ranks, seed, algorithm, &calls);
-        // The marks of all ranks, when they agree on the memory.
-        let marks = u64::from(job.ranks());
-        let rank = random.below(marks) as u32;
-        job.conditions.reads_until = Some((rank, (marks + random.below(4)) as u32));
+        // The mark of its neighbour, when MPI begins.
+        let rank = random.below(ranks.into()) as u32;
+        job.conditions.reads_until = Some((rank, 1 + random.below(4) as u32));
         let outcome = job.run();
         let said = &outcome.ranks[rank as usize].said;
         was_refused.set(was_refused.get() + u32::from(said.contains("now refuses it")));
@@ -144,45 +143,85 @@ fn who_may_not_read_others_any_more_is_handed_the_bytes() {
     assert!(was_refused.get() > 20, "{was_refused:?} of 60");
 }
 
-/// A segment serves one communicator after the other of the same ranks; with others, those that they have.
+/// Where one node has no memory, none has any: its leader gets none, or some rank fails while they agree.
 #[test]
-fn a_thousand_communicators_take_no_more_than_their_sets_of_ranks() {
-    let random = &mut Random::new(0);
-    let mut job = Job::new(4, 0, "two-level", &[]).on_hosts(&[0, 0, 0, 0], Weather::FINE);
-    job = job.with(None, "POLYCAST_MULTICAST", "off");
-    job.program.clear();
-    let sets = [vec![0, 1, 2, 3], vec![3, 1], vec![2, 0, 1]];
-    for communicator in 0..1000 {
-        let members = sets[random.below(3) as usize].clone();
-        let (root, bytes) = (random.below(members.len() as u64) as u32, vec![50_000; members.len()]);
-        job.program.push(Step::Make { members });
-        job.program.push(Step::Broadcast(Broadcast { communicator, root, bytes }));
-        job.program.push(Step::Free { communicator });
+fn memory_that_one_node_lacks_nobody_uses() {
+    for (refused, panic) in [
+        (vec![(2, Refused::Take)], None),
+        (vec![(3, Refused::Open)], None),
+        (vec![(0, Refused::Create)], None),
+        (Vec::new(), Some((1, Point::Memory, 0))),
+        (Vec::new(), Some((2, Point::Memory, 0))),
+        (Vec::new(), Some((4, Point::Memory, 0))),
+    ] {
+        let mut job = Job::new(5, 0, "two-level", &[(0, 100), (2, 5000)]);
+        job = job.on_hosts(&[0, 0, 1, 1, 2], Weather::FINE).with(None, "POLYCAST_MULTICAST", "off");
+        job.conditions.refused = refused;
+        let outcome = Job { panic, ..job }.run();
+        let calls = || outcome.ranks.iter().flat_map(|told| &told.calls);
+        assert!(calls().all(|call| call.is_right() && !call.is_served), "{outcome:?}");
     }
-    let outcome = job.run();
-    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(Ended::is_right));
-    // Who is still read when the communicator goes has it not free for the next one, which takes another.
-    assert!((3..=9).contains(&outcome.segments), "{} segments", outcome.segments);
 }
 
-/// Those that live at a time have segments up to a limit; others go another way, as all of their ranks do.
-#[test]
-fn many_communicators_at_a_time_do_not_take_all_memory() {
-    let mut job = Job::new(2, 0, "two-level", &[]).on_hosts(&[0, 0], Weather::FINE);
+/// A communicator of these ranks that is used once, for each number.
+fn made(numbers: std::ops::Range<usize>, members: &[u32]) -> impl Iterator<Item = Step> {
+    let members = members.to_vec();
+    numbers.flat_map(move |communicator| {
+        let broadcast = Broadcast { communicator, root: 0, bytes: vec![700; members.len()] };
+        [Step::Make { members: members.clone() }, Step::Broadcast(broadcast)]
+    })
+}
+
+fn freed(numbers: std::ops::Range<usize>) -> impl Iterator<Item = Step> {
+    numbers.map(|communicator| Step::Free { communicator })
+}
+
+/// Jobs of ranks on one host that begin without a communicator.
+fn on_one_host(ranks: u32, algorithm: &str) -> Job {
+    let mut job = Job::new(ranks, 0, algorithm, &[]).on_hosts(&vec![0; ranks as usize], Weather::FINE);
     job.program.clear();
-    let count = MAX_SEGMENTS + 10;
-    for communicator in 0..count {
-        job.program.push(Step::Make { members: vec![0, 1] });
-        job.program.push(Step::Broadcast(Broadcast { communicator, root: 0, bytes: vec![5000; 2] }));
+    job.with(None, "POLYCAST_MULTICAST", "off")
+}
+
+/// A slot serves one communicator after the other of as many ranks, whichever they are; nothing is mapped for a further one.
+#[test]
+fn a_thousand_communicators_take_few_slots() {
+    for algorithm in ["two-level", "cells", "two-level:segment=100000"] {
+        let random = &mut Random::new(0);
+        let mut job = on_one_host(4, algorithm);
+        let sets = [vec![0, 1, 2, 3], vec![3, 1], vec![3, 0], vec![3, 2], vec![2, 0, 1], vec![2, 3, 0]];
+        for communicator in 0..1000 {
+            let members = sets[random.below(6) as usize].clone();
+            let most = random.one_of(&[0, 8, 700, 9000, 150_000]);
+            let (root, bytes) = (random.below(members.len() as u64) as u32, vec![most; members.len()]);
+            job.program.push(Step::Make { members });
+            job.program.push(Step::Broadcast(Broadcast { communicator, root, bytes }));
+            job.program.push(Step::Free { communicator });
+        }
+        let outcome = job.run();
+        assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| *call == Ended::SERVED_WELL));
+        // Who leads may be ahead of the others, whose slot it does not have yet: it takes another.
+        assert!((3..=40).contains(&outcome.slots), "{} slots", outcome.slots);
+        assert_eq!(outcome.segments, 1);
     }
-    job.program.extend((0..count).map(|communicator| Step::Free { communicator }));
+}
+
+/// All at a time, most of them in the small shape; polycast-shm has a test with ten thousand.
+#[test]
+fn thousands_of_communicators_are_served() {
+    let mut job = on_one_host(2, "cells");
+    job.program.extend(made(0..2000, &[0, 1]));
     let outcome = job.run();
-    assert_eq!(outcome.segments, MAX_SEGMENTS);
-    for told in &outcome.ranks {
-        assert!(told.calls.iter().all(Ended::is_right));
-        let served = told.calls.iter().take_while(|call| call.is_served).count();
-        assert_eq!(served, MAX_SEGMENTS, "and none of the others");
-    }
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| *call == Ended::SERVED_WELL));
+    assert_eq!((outcome.slots, outcome.segments), (2000, 1));
+}
+
+#[test]
+fn ranks_of_a_large_node_share_it() {
+    let mut job = on_one_host(256, "cells");
+    job.program.extend(made(0..2, &(0..256).collect::<Vec<u32>>()));
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| *call == Ended::SERVED_WELL));
 }
 
 /// Which of its own calls a rank of these saw served.
@@ -192,39 +231,21 @@ fn served(job: &Job) -> Vec<Vec<bool>> {
     outcome.ranks.iter().map(|told| told.calls.iter().map(|call| call.is_served).collect()).collect()
 }
 
-/// A communicator of these ranks that is used once, for each number.
-fn made(numbers: std::ops::Range<usize>, members: &[u32]) -> impl Iterator<Item = Step> {
-    let members = members.to_vec();
-    numbers.flat_map(move |communicator| {
-        let broadcast = Broadcast { communicator, root: 0, bytes: vec![5000; members.len()] };
-        [Step::Make { members: members.clone() }, Step::Broadcast(broadcast)]
-    })
-}
-
-fn freed(numbers: std::ops::Range<usize>) -> impl Iterator<Item = Step> {
-    numbers.map(|communicator| Step::Free { communicator })
-}
-
-/// Segments that are kept for later communicators of other ranks give way to those that are needed.
+/// Those that live at a time have memory until there is none; others go another way, as all of their ranks do. What is given back serves
+/// again, also what was kept for communicators of as many ranks.
 #[test]
-fn what_is_kept_takes_no_room_from_what_lives() {
-    let mut job = Job::new(3, 0, "two-level", &[]).on_hosts(&[0, 0, 0], Weather::FINE);
-    job = job.with(None, "POLYCAST_MULTICAST", "off");
-    let last = 8 + MAX_SEGMENTS;
-    job.program = made(0..8, &[0, 1, 2]).chain(freed(0..8)).chain(made(8..last + 1, &[0, 1])).collect();
-    job.program.extend(freed(8..last + 1));
-    let mut expected = vec![true; last];
-    expected.push(false);
-    assert_eq!(served(&job), [expected.clone(), expected, vec![true; 8]]);
-}
-
-/// The leader keeps segments that the others had to give up.
-#[test]
-fn ranks_that_keep_other_segments_find_a_new_one() {
-    let mut job = Job::new(3, 0, "two-level", &[]).on_hosts(&[0, 0, 0], Weather::FINE);
-    job = job.with(None, "POLYCAST_MULTICAST", "off");
-    let last = 8 + MAX_SEGMENTS;
-    job.program = made(0..8, &[0, 1, 2]).chain(freed(0..8)).chain(made(8..last, &[1, 2])).collect();
-    job.program.extend(freed(8..last).chain(made(last..last + 1, &[0, 1, 2])).chain(freed(last..last + 1)));
-    assert!(served(&job).iter().flatten().all(|is_served| *is_served), "{:?}", served(&job));
+fn what_the_arena_has_no_room_for_goes_another_way() {
+    let mut job = on_one_host(3, "cells");
+    job.conditions.arena_bytes = Some(4 << 20);
+    let of_three = 8;
+    let last = of_three + 300;
+    job.program.extend(made(0..of_three, &[0, 1, 2]).chain(freed(0..of_three)));
+    job.program.extend(made(of_three..last, &[0, 1]).chain(freed(of_three..last)));
+    job.program.extend(made(last..last + 1, &[0, 1, 2]));
+    let served = served(&job);
+    assert_eq!(served[0], served[1]);
+    let at_once = served[0][of_three..last].iter().take_while(|is_served| **is_served).count();
+    assert!((100..200).contains(&at_once), "{at_once}");
+    assert!(served[0][of_three + at_once..last].iter().all(|is_served| !is_served));
+    assert_eq!(served[2], [true; 9]);
 }

@@ -23,7 +23,7 @@ use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
 use crate::abi::{CollectiveCall, PassedCounts, Passing};
 use crate::attach::leave_only_numbers;
-use crate::communicator::{Communicator, Operation};
+use crate::communicator::{Communicator, Operation, Process};
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
@@ -199,7 +199,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     told.outstanding_receives = receives.sum();
     finalize(&mut members, job.seed, world, process);
     assert!(environments::is_programs(), "polycast leaves the program's floating-point environment as it is");
-    told.networks = crate::asked::all_known();
+    told.networks = Process::here().networks.all();
     told.said = world.said(process);
     told.attached = members.iter().filter(|member| member.is_attached).count();
     told.closed = members.iter().filter(|member| member.door.is_closed.load(Ordering::Relaxed)).count();
@@ -229,7 +229,7 @@ fn begin(of_world: &RankDoor) -> bool {
     // SAFETY: the table accepts this handle.
     let begin = || unsafe { polycast_begin(&TABLE, handle, rank, size, tag_most, has_threads.into()) };
     if let (Some(numbers), Some(tags)) = (world.conditions.numbers, TagSpace::new(TagSpace::bits(tag_most))) {
-        leave_only_numbers(numbers, tags.numbers());
+        leave_only_numbers(numbers, tags.agreed_numbers());
     }
     is_open.is_ok() && has_private && begin() != 0
 }

@@ -5,6 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
+use rustix::fs::{self, SeekFrom};
+use rustix::io::Errno;
+
 use super::allocations::outside;
 
 /// The segments of a job, and the bytes that were in them when somebody looked last.
@@ -35,17 +38,28 @@ impl Segments {
     }
 }
 
+/// What is in memory of it, one part behind the other, each with its place; most of an arena is not.
 fn bytes(file: &File) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; file.metadata()?.len() as usize];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
+    let (mut bytes, mut at) = (Vec::new(), 0);
+    loop {
+        at = match fs::seek(file, SeekFrom::Data(at)) {
+            Ok(first) => first,
+            Err(Errno::NXIO) => return Ok(bytes),
+            Err(error) => return Err(error.into()),
+        };
+        let (first, place) = (at, bytes.len());
+        at = fs::seek(file, SeekFrom::Hole(at))?;
+        bytes.resize(place + 8 + (at - first) as usize, 0);
+        bytes[place..place + 8].copy_from_slice(&first.to_le_bytes());
+        file.read_exact_at(&mut bytes[place + 8..], first)?;
+    }
 }
 
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
-    use polycast_shm::{Board, Segment, Shape};
+    use polycast_shm::{Arena, Board, MAX_SLOTS};
 
     use crate::fake_door::stage::{Delays, Stage, Turns};
 
@@ -55,12 +69,15 @@ mod tests {
     fn memory_in_which_nobody_writes_stands_still() {
         for writes in [true, false] {
             let stage = Stage::new(1, 0, Delays::default(), Turns::default());
-            let (segment, file, _) = Segment::create(Shape::new(1), 7).unwrap();
-            stage.watch(&file).unwrap();
+            let (arena, _) = Arena::create(4 << 20, 7).unwrap();
+            let slot = arena.take(1, MAX_SLOTS).unwrap();
+            // SAFETY: nobody gives it back.
+            let memory = unsafe { arena.memory(slot, 1) }.unwrap();
+            stage.watch(arena.segment().file()).unwrap();
             stage.enter(0);
             for millisecond in 0..20_000 {
                 if writes {
-                    segment.reached(0).store(millisecond, Relaxed);
+                    memory.reached(0).store(millisecond, Relaxed);
                 }
                 stage.wait(0, Some(Duration::from_millis(1)), false);
             }

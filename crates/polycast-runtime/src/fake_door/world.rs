@@ -73,8 +73,8 @@ pub struct World {
     pub conditions: Conditions,
     pub stage: Arc<Stage>,
     pub network: Arc<Network>,
-    /// Segments that were made.
-    pub segments: AtomicUsize,
+    /// Arenas that were made, and slots of them that were taken.
+    pub arenas: [AtomicUsize; 2],
     state: Mutex<State>,
 }
 
@@ -105,7 +105,7 @@ impl World {
         };
         let stage = Arc::new(Stage::new(size, seed, conditions.delays, conditions.turns));
         let network = Arc::new(Network::new(stage.clone(), conditions.weather.clone(), seed));
-        World { conditions, stage, network, segments: AtomicUsize::new(0), state: Mutex::new(state) }
+        World { conditions, stage, network, arenas: Default::default(), state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -21,6 +21,9 @@ fn c_type(rust: &str) -> String {
     if let Some(pointee) = rust.strip_prefix("*const ") {
         return format!("{} const *", c_type(pointee));
     }
+    if rust.contains("fn(") {
+        return c_function(rust);
+    }
     let name = rust.rsplit("::").next().expect("a name");
     match name {
         "c_void" | "()" => "void",
@@ -37,7 +40,7 @@ fn c_type(rust: &str) -> String {
         "Plan" => "struct polycast_plan",
         "Passing" => "polycast_passing",
         "Communicator" => "polycast_communicator",
-        _ => return c_function(rust),
+        _ => panic!("no C type: {rust}"),
     }
     .to_owned()
 }

@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use polycast_core::topology::Locality;
 use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
-use polycast_shm::{Offer, Segment, SegmentError, Shape};
+use polycast_shm::{Arena, Offer, SegmentError, Slot};
 use rustix::event::PollFd;
 
 use crate::reason::Reason;
@@ -37,9 +36,9 @@ pub trait Machine {
     }
     fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
-    fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;
-    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError>;
-    fn take_memory(&self, segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError>;
+    fn create_arena(&self, most: usize, name: u64) -> Result<(Arena, Offer), SegmentError>;
+    fn open_arena(&self, offer: Offer) -> Result<Arena, SegmentError>;
+    fn take_slot(&self, arena: &Arena, ranks: u32, numbers: usize) -> Option<Slot>;
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()>;
     /// The port of an interface.
     fn verbs_port(&self) -> Option<VerbsPort>;

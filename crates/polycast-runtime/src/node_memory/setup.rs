@@ -1,33 +1,29 @@
-//! Set-up of shared memory on the nodes of a communicator: on all, or it is used on none.
-//! Collective.
+//! Set-up of shared memory on the nodes of a communicator: on all, or it is used on none. Nothing is mapped or opened for it.
 //!
 //! ```text
-//!   tell     every rank: a segment of an earlier communicator of its node that it has free; its process, and where it keeps its mark
-//!            leaders: without such a one, a new segment                                                MPI_Allgather
-//!            └─ on some node not all have the same one free: it is forgotten there, and all tell again, the last time as if they had none
-//!   vote     has this rank opened its node's and taken its part of it, can it read the others' marks?  the bits that all have
-//!            └─ not if no node has a new one
+//!   on one node     rank 0 says which slot, beside the communicator's number, which is the slot's           MPI_Bcast
+//!   on several      who leads a node: which slot its ranks have; the others: they are able to take part     MPI_Allgather
+//!                   └─ on some node there is none: nobody has any
 //! ```
 
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
-use polycast_shm::{Cells, Handed, Offer, Segment, Shape, Streams};
+use polycast_shm::{Cells, Handed, MAX_SLOTS, Slot, Streams};
 
-use super::{BUFFER_BYTES, Live, Mapped, NodeMemory, pool};
+use super::arenas::Arenas;
+use super::{BUFFER_BYTES, Mapped, NodeMemory, PlaceInArena, pool};
 use crate::abi::MpiError;
 use crate::door::Door;
 use crate::fault::{self, Point};
-use crate::{machine, settings};
+use crate::settings;
 
-/// Bytes that a rank tells: numbers of 8 bytes each.
-const TOLD_BYTES: usize = 40;
-/// Most tries. In each, one of several segments is forgotten; in the last one ranks that keep
-/// different ones make a new one.
-const MAX_TRIES: u32 = 4;
+/// Bytes that a rank tells.
+const TOLD_BYTES: usize = 16;
+/// The word of a rank that leads nobody and is able to take part; no slot's.
+const ABLE: u64 = 1;
 
 /// The agreement of all ranks.
 pub enum Found {
@@ -37,193 +33,118 @@ pub enum Found {
     Unavailable,
 }
 
-#[derive(Clone, Copy, Default)]
-struct SegmentOffer {
-    /// Name of a segment that is free; 0: none.
-    free: u64,
-    /// Name of a new segment; 0: none.
-    new: u64,
-    process: u32,
-    descriptor: u32,
-    mark: u64,
-    mark_at: u64,
+/// A slot that the ranks of a node are offered, as words for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offered {
+    /// The slot; 0: none.
+    pub slot: u64,
+    /// The last operation in it.
+    pub last_operation: u64,
 }
 
-impl SegmentOffer {
+impl Offered {
+    /// Takes a slot for this rank, which leads so many ranks on its node. `numbers`: numbers below
+    /// which it has one.
+    pub fn new(arenas: &Arenas, ranks: u32, numbers: usize) -> Offered {
+        fault::point(Point::Memory);
+        let arena = arenas.mine().filter(|_| settings::is_memory_wanted());
+        let taken = arena.and_then(|arena| pool::take(arena, ranks, numbers));
+        taken.map_or(Offered::default(), |(slot, last_operation)| Offered {
+            slot: slot.to_word(),
+            last_operation,
+        })
+    }
+
+    /// Takes this rank's part in the slot that its node was offered; `None` if there is none.
+    pub fn join(
+        self,
+        arenas: &Arenas,
+        rank: Rank,
+        nodes: &Nodes,
+        world_ranks: &[u32],
+    ) -> Option<Box<NodeMemory>> {
+        let (slot, arena) = (Slot::from_word(self.slot)?, arenas.mine()?.clone());
+        let local = nodes.local().in_order();
+        let (ranks, me) = (local.len() as u32, local.iter().position(|of| *of == rank)? as u32);
+        // SAFETY: the arena stays as long as the memory, and the slot until this rank has left it, which it was taken for.
+        let raw = unsafe { arena.memory(slot, ranks) }?;
+        if self.last_operation == 0 {
+            raw.meet();
+        }
+        let memory = Mapped(Arc::new(PlaceInArena { raw, arena }));
+        Some(Box::new(NodeMemory {
+            streams: Streams::after(memory.clone(), me, BUFFER_BYTES),
+            cells: Cells::after(memory.clone(), me, ranks, self.last_operation as u32),
+            handed: Handed::after(memory, me),
+            processes: local
+                .iter()
+                .map(|rank| arenas.processes[world_ranks[rank.index()] as usize])
+                .collect(),
+            reads_others: arenas.reads_others(),
+            operation: self.last_operation,
+            slot,
+            leads: rank == nodes.my_leader(),
+        }))
+    }
+
     fn to_bytes(self) -> [u8; TOLD_BYTES] {
-        let both = u64::from(self.process) | u64::from(self.descriptor) << 32;
         let mut bytes = [0; TOLD_BYTES];
-        let words = [self.free, self.new, both, self.mark, self.mark_at];
-        bytes
-            .chunks_exact_mut(8)
-            .zip(words)
-            .for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+        bytes[..8].copy_from_slice(&self.slot.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.last_operation.to_le_bytes());
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; TOLD_BYTES]) -> SegmentOffer {
-        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
-        let (process, descriptor) = (word(2) as u32, (word(2) >> 32) as u32);
-        SegmentOffer { free: word(0), new: word(1), process, descriptor, mark: word(3), mark_at: word(4) }
+    fn from_bytes(bytes: &[u8; TOLD_BYTES]) -> Offered {
+        let word = |first: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[first + at]));
+        Offered { slot: word(0), last_operation: word(8) }
     }
 }
 
-/// Segments and mark that this rank brings.
-struct Mine {
-    told: SegmentOffer,
-    free: Option<Box<NodeMemory>>,
-    new: Option<(Segment, OwnedFd)>,
-    /// The mark, which the others read where it stands.
-    _mark: Box<u64>,
-}
-
-/// Sets up shared memory. Collective. `world_ranks`: the rank of each rank in MPI_COMM_WORLD.
-pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Result<Found, MpiError> {
-    let local = nodes.local().in_order();
-    let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
-    for further_tries in (0..MAX_TRIES).rev() {
-        // Who cannot even tell, or does not want it, takes part as one that has nothing.
-        let mine = catch_unwind(AssertUnwindSafe(|| {
+/// Sets up shared memory. Collective, unless some host has no arena. `world_ranks`: the rank of each
+/// rank in MPI_COMM_WORLD.
+pub fn set_up(
+    door: &Door,
+    rank: Rank,
+    nodes: &Nodes,
+    world_ranks: &[u32],
+    arenas: &Arenas,
+) -> Result<Found, MpiError> {
+    let mut on_node = vec![0u32; nodes.leaders().len()];
+    (0..).map(Rank).take(world_ranks.len()).for_each(|rank| on_node[nodes.of(rank) as usize] += 1);
+    let shared: Vec<Rank> =
+        nodes.leaders().iter().copied().filter(|leader| on_node[nodes.of(*leader) as usize] > 1).collect();
+    if !arenas.have(shared.iter().map(|leader| world_ranks[leader.index()])) {
+        return Ok(Found::Unavailable);
+    }
+    let mine = catch_unwind(AssertUnwindSafe(|| match shared.contains(&rank) {
+        true => Offered::new(arenas, nodes.local().ranks(), MAX_SLOTS),
+        false => {
             fault::point(Point::Memory);
-            Mine::find(&group, rank == nodes.my_leader(), further_tries > 0)
-        }));
-        let mine = mine.ok().filter(|_| settings::is_memory_wanted());
-        let told = mine.as_ref().map_or(SegmentOffer::default(), |mine| mine.told);
-        let all: Vec<SegmentOffer> = door
-            .allgather(&told.to_bytes(), world_ranks.len())?
-            .iter()
-            .map(SegmentOffer::from_bytes)
-            .collect();
-        let has_same = |rank: &Rank| {
-            let leader = nodes.leaders()[nodes.of(*rank) as usize];
-            all[rank.index()].free == all[leader.index()].free
-        };
-        let is_old = |leader: &Rank| all[leader.index()].free != 0;
-        let ranks = || (0..).map(Rank).take(all.len());
-        let mut on_node = vec![0u32; nodes.leaders().len()];
-        ranks().for_each(|rank| on_node[nodes.of(rank) as usize] += 1);
-        let is_shared = |leader: &Rank| on_node[nodes.of(*leader) as usize] > 1;
-        let differ = |rank: &Rank| is_old(&nodes.leaders()[nodes.of(*rank) as usize]) && !has_same(rank);
-        if ranks().any(|rank| differ(&rank)) {
-            // Kept where all have it.
-            if let Some(Mine { free: Some(free), .. }) = mine
-                && local.iter().all(has_same)
-            {
-                free.give_back();
-            }
-            continue;
+            Offered { slot: if settings::is_memory_wanted() { ABLE } else { 0 }, last_operation: 0 }
         }
-        let leaders: Vec<&Rank> = nodes.leaders().iter().filter(|leader| is_shared(leader)).collect();
-        if leaders.iter().all(|leader| is_old(leader)) && ranks().all(|rank| all[rank.index()].mark != 0) {
-            return Ok(Found::Memory(mine.and_then(|mine| mine.free)));
+    }));
+    let mine = mine.unwrap_or_default();
+    let told = door.allgather(&mine.to_bytes(), world_ranks.len())?;
+    let all: Vec<Offered> = told.iter().map(Offered::from_bytes).collect();
+    let of_node = all[nodes.my_leader().index()];
+    let is_alone = nodes.local().ranks() == 1;
+    if all.iter().any(|offered| offered.slot == 0) {
+        if shared.contains(&rank)
+            && let Some(memory) = mine.join(arenas, rank, nodes, world_ranks)
+        {
+            memory.give_up();
         }
-        let told: Vec<SegmentOffer> = local.iter().map(|rank| all[rank.index()]).collect();
-        let leads_at = local.iter().position(|rank| *rank == nodes.my_leader()).unwrap_or(0);
-        let opened = catch_unwind(AssertUnwindSafe(|| {
-            open(mine?, &told, leads_at, local.iter().position(|of| *of == rank)?, group.clone())
-        }));
-        let opened = opened.ok().flatten();
-        let flag = |is_set: bool| if is_set { u64::MAX } else { 0 };
-        let reads = opened
-            .as_ref()
-            .is_some_and(|opened| opened.memory.as_ref().is_none_or(|memory| memory.reads_others));
-        let mut words = [flag(opened.is_some()), flag(reads)];
-        door.intersect(&mut words)?;
-        let Some(Opened { mut memory, .. }) = opened.filter(|_| words[0] != 0) else {
-            return Ok(Found::Unavailable);
-        };
-        if let Some(memory) = &mut memory {
-            memory.reads_others = words[1] != 0;
-            // All have taken theirs.
-            memory.streams.memory().meet();
-        }
-        return Ok(Found::Memory(memory));
+        return Ok(Found::Unavailable);
     }
-    Ok(Found::Unavailable)
+    // What was agreed on is there: nobody has to vote on it.
+    Ok(Found::Memory(if is_alone { None } else { of_node.join(arenas, rank, nodes, world_ranks) }))
 }
 
-impl Mine {
-    fn find(group: &[u32], leads: bool, may_be_old: bool) -> Mine {
-        let mark = Box::new(machine::random().unwrap_or(0) | 1);
-        let mut told = SegmentOffer {
-            process: std::process::id(),
-            mark: *mark,
-            mark_at: std::ptr::from_ref(&*mark) as u64,
-            ..SegmentOffer::default()
-        };
-        let mut new = None;
-        let shares = group.len() > 1;
-        let free = if shares && may_be_old { pool::take(group) } else { None };
-        if let Some(free) = &free {
-            told.free = free.name;
-        } else if leads && shares && pool::make_room() {
-            let name = machine::random().unwrap_or(0);
-            if let Ok((segment, file, offer)) = machine::create_segment(Shape::new(group.len() as u32), name)
-                && name != 0
-            {
-                (told.new, told.descriptor) = (offer.name, offer.descriptor);
-                new = Some((segment, file));
-            }
-        }
-        Mine { told, free, new, _mark: mark }
+impl NodeMemory {
+    /// Gives back, on the rank that leads, what no rank has begun to use.
+    fn give_up(self: Box<NodeMemory>) {
+        let others = self.processes.len() as u64 - 1;
+        self.streams.memory().users().fetch_sub(others, std::sync::atomic::Ordering::Relaxed);
+        self.give_back();
     }
-}
-
-struct Opened {
-    /// Memory of the node; `None` where a rank is alone.
-    memory: Option<Box<NodeMemory>>,
-    /// The descriptor through which others open the memory, and the mark that they read: kept until
-    /// all have voted.
-    _until_vote: (Option<OwnedFd>, Box<u64>),
-}
-
-/// Opens the segment of this rank's node; `None` if there is none.
-fn open(mine: Mine, told: &[SegmentOffer], leader: usize, me: usize, group: Box<[u32]>) -> Option<Opened> {
-    let Mine { free, new, _mark: mark, .. } = mine;
-    if told.iter().any(|told| told.mark == 0) {
-        return None;
-    }
-    // The leader may hold an earlier communicator's still, which the others have back: all take what it says.
-    let is_old = told[leader].free != 0;
-    if told.len() == 1 || is_old {
-        return Some(Opened { memory: free, _until_vote: (None, mark) });
-    }
-    free.into_iter().for_each(NodeMemory::give_back);
-    let SegmentOffer { new: name, process, descriptor, .. } = told[leader];
-    if name == 0 {
-        return None;
-    }
-    pool::make_room();
-    let live = Live::new()?;
-    let (segment, file) = match new {
-        Some(made) => made,
-        None => {
-            let offer = Offer { process, descriptor, name };
-            machine::open_segment(offer, Shape::new(told.len() as u32)).ok()?
-        }
-    };
-    machine::take_memory(&segment, &file, me as u32).ok()?;
-    let mut place = [0; 8];
-    let mut can_read = |other: &SegmentOffer| {
-        machine::read_process(other.process, other.mark_at, &mut place).is_ok()
-            && place == other.mark.to_le_bytes()
-    };
-    let reads_others = told.iter().all(&mut can_read);
-    let mapped = Mapped(Arc::new(segment));
-    let streams = Streams::new(mapped.clone(), me as u32, BUFFER_BYTES);
-    let handed = Handed::new(mapped.clone(), me as u32);
-    let cells = Cells::new(mapped, me as u32, told.len() as u32);
-    let processes = told.iter().map(|told| told.process).collect();
-    let memory = NodeMemory {
-        streams,
-        cells,
-        handed,
-        processes,
-        reads_others,
-        operation: 0,
-        group,
-        name,
-        _live: live,
-    };
-    Some(Opened { memory: Some(Box::new(memory)), _until_vote: (Some(file), mark) })
 }

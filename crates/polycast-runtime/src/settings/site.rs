@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use polycast_core::variables::{MAX_SITE_BYTES, Site, SiteText, site_files};
+use polycast_core::variables::{MAX_SITE_BYTES, SiteFiles, SiteText, site_files};
 
 use crate::machine;
 use crate::of_process::of_process;
 
 of_process! {
     /// What the files said when the process first asked.
-    static SITE: OnceLock<Arc<Site>> = OnceLock::new();
+    static SITE: OnceLock<Arc<SiteFiles>> = OnceLock::new();
 }
 
 /// What the files of this host and this user set; they are read once.
-pub fn site() -> Arc<Site> {
-    SITE.with(|site| site.get_or_init(|| Arc::new(Site::read(texts()))).clone())
+pub fn site() -> Arc<SiteFiles> {
+    SITE.with(|site| site.get_or_init(|| Arc::new(SiteFiles::read(texts()))).clone())
 }
 
 /// The value of a variable: the environment's, or what a file sets. An empty value counts as none.

@@ -133,23 +133,26 @@ mod every_order {
 #[cfg(not(loom))]
 mod of_a_segment {
     use super::*;
-    use crate::{Raw, Segment, Shape};
+    use crate::{Arena, MAX_SLOTS, Raw};
 
     #[derive(Clone)]
-    struct Mapped(Arc<Segment>);
+    struct Mapped(Arc<(Raw, Arena)>);
 
     impl Deref for Mapped {
         type Target = Raw;
 
         fn deref(&self) -> &Raw {
-            &self.0
+            &self.0.0
         }
     }
 
     fn ranks() -> Vec<Handed<Mapped>> {
-        let (segment, ..) = Segment::create(Shape::new(3), 7).unwrap();
-        let segment = Mapped(Arc::new(segment));
-        (0..3).map(|me| Handed::new(segment.clone(), me)).collect()
+        let (arena, _) = Arena::create(Arena::MAX_BYTES, 7).unwrap();
+        let slot = arena.take(3, MAX_SLOTS).unwrap();
+        // SAFETY: the arena is kept beside it, and nothing is given back.
+        let memory = unsafe { arena.memory(slot, 3) }.unwrap();
+        let memory = Mapped(Arc::new((memory, arena)));
+        (0..3).map(|me| Handed::new(memory.clone(), me)).collect()
     }
 
     fn take(reader: &mut Handed<Mapped>, of: (Way, u64), from: &[u8], place: &mut [u8]) -> usize {
@@ -183,6 +186,23 @@ mod of_a_segment {
         assert!(got > 1000 && place[100..][..got] == bytes[100..][..got]);
         assert_eq!(take(two, (UP, 5), &bytes[..9], &mut place[..9]), 9);
         assert_eq!(place[..9], bytes[..9]);
+    }
+
+    /// Who comes later in the same memory does not take for an answer what was handed to those before.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn later_parts_get_what_they_ask_for() {
+        let [writer, one, _] = &mut ranks()[..] else { panic!("three ranks") };
+        let (bytes, mut place) = ([1, 2, 3, 4], [0; 4]);
+        for round in 0..3 {
+            let of = (UP, 5 + round);
+            let later = &mut Handed::after(one.memory.clone(), 1);
+            for first in [0, 0] {
+                assert_eq!(take(later, of, &bytes, &mut place), first, "{round}");
+            }
+            assert!(hand(writer, (1, 5 + round), &bytes));
+            assert_eq!(take(later, of, &bytes, &mut place), 4, "{round}");
+        }
     }
 
     #[test]

@@ -72,6 +72,9 @@ impl Trial {
 
     /// Undoes [`Trial::to_word`]; `None` for anything else.
     fn from_word(word: u64) -> Option<Trial> {
+        if word & THERE == 0 {
+            return None;
+        }
         let of = Sameness {
             collective: *Collective::ALL.get(bits(word, 0, 4) as usize)?,
             there: Capabilities::from_bits(bits(word, 4, 4) as u8)?,
@@ -102,8 +105,7 @@ impl Trial {
         let second = Some(bits(word, 56, 6)).filter(|digits| word & SETTLED != 0 && *digits > 0);
         let second = second.map(|zeros| (bits(word, 54, 2) as Arm, 1 << zeros));
         let verdicts = bits(word, 31, 8) as u8;
-        let is_there = word & THERE != 0;
-        is_there.then(|| Trial { calls, calls_elsewhere: calls, verdicts, second, ..Trial::new(of, state) })
+        Some(Trial { calls, calls_elsewhere: calls, verdicts, second, ..Trial::new(of, state) })
     }
 }
 
