@@ -67,6 +67,7 @@ fn contribution(rank: u32, at: u64) -> f64 {
 impl Member {
     /// One sum, of which this rank's result is looked at.
     pub fn double_sum(&mut self, sum: &DoubleSum, ranks: u32) -> Ended {
+        self.attach();
         let bytes = Bytes(8 * sum.doubles);
         let plain = Call::new(sum.collective, ranks, Rank(sum.root), bytes);
         let (order, is_in_place) = (CombinationOrder::Tree, sum.is_in_place);
