@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Collective, Table};
+use polycast_core::policy::{self, Choice, Collective, ServedSums, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{
     self, LIBRARY_DIRECTORY, MAX_SITE_BYTES, Reader, SiteFiles, SiteText, is_off, site_files,
 };
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, TRIALS,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY, TRIALS,
     WITNESS,
 };
 use polycast_net::InterfaceChoice;
@@ -112,6 +112,8 @@ pub struct Settings {
     pub are_trials_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
+    /// The sums that are served, if the environment says so.
+    pub sums: Option<ServedSums>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
     /// The topology of the network that a file describes.
@@ -123,6 +125,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The user's word on sums; where polycast is off, the MPI has all of them.
+    pub fn sums_in_force(&self) -> Option<ServedSums> {
+        if self.is_off { Some(ServedSums::Mpi) } else { self.sums }
+    }
+
     /// Reads the environment of this process.
     pub fn from_environment() -> Settings {
         let mut settings = Settings::default();
@@ -154,6 +161,16 @@ impl Settings {
                 Err(error) => format!("{name}={value}: {error}; it is left aside"),
             });
         }
+        if let Some(word) = variable(SUMS) {
+            settings.sums = word.parse().ok();
+            settings.notes.push(match settings.sums {
+                Some(sums) => format!("{SUMS}={sums}: {}", of_sums(sums)),
+                None => format!(
+                    "{SUMS}={word}: expected one of {}; it is left aside",
+                    ServedSums::WORDS.join(", ")
+                ),
+            });
+        }
         if let Some(file) = variable(TABLE) {
             settings.notes.push(match read_table(Path::new(&file)) {
                 Ok(table) => {
@@ -182,6 +199,15 @@ impl Settings {
             });
         }
         settings
+    }
+}
+
+/// What becomes of sums, in words.
+fn of_sums(served: ServedSums) -> &'static str {
+    match served {
+        ServedSums::Auto => "sums are served where a rule names a way that keeps their order",
+        ServedSums::Canonical => "all sums are served, by ways that keep their order",
+        ServedSums::Mpi => "sums are left to the MPI",
     }
 }
 

@@ -434,9 +434,7 @@ impl Communicator {
 /// What decides where this rank does not know the settings of the others.
 fn without_rules(ranks: u32) -> (Chooser, Log) {
     let settings = Arc::new(Settings::default());
-    let (ranks_per_node, [nodes, ranks_per_processor, switches], network) = (ranks, [1; 3], None);
-    let shape = CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, network };
-    let policy = Arc::new(Policy::new(settings.rules(None), shape));
+    let policy = Arc::new(Policy::new(settings.rules(None), CommunicatorShape::on_one_node(ranks)));
     let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
     (chooser, Log::new(&settings, None))
 }

@@ -50,7 +50,7 @@ pub fn memory_seeds() -> Vec<Vec<u8>> {
     let setting = setting();
     let policy = policy(setting.shape);
     let line = |bytes: u64, arm: u8, day: u64| {
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+        let call = Call::new(Collective::Broadcast, Bytes(bytes));
         let (epoch, there) = (Epoch::default(), Capabilities::ALL);
         let interval = policy.interval(&call, epoch);
         let ways: Vec<Choice> = policy.ways_of(call.collective, interval, there, epoch).collect();

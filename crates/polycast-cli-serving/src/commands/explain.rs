@@ -49,7 +49,7 @@ Examples:
     --no-multicast --bytes 1MiB
 
 POLYCAST, POLYCAST_BCAST (POLYCAST_ALLREDUCE, …), POLYCAST_TABLE,
-POLYCAST_TOPOLOGY, POLYCAST_PARAMS, POLYCAST_MULTICAST and
+POLYCAST_TOPOLOGY, POLYCAST_PARAMS, POLYCAST_SUMS, POLYCAST_MULTICAST and
 POLYCAST_SHARED_MEMORY count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
@@ -104,6 +104,14 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
 
+    /// A reduction that has the same bits in any order, as of integers and bits; by default what is combined are floating-point numbers
+    #[arg(long)]
+    exact: bool,
+
+    /// The communicator has only some of the job's ranks; by default it has all of them
+    #[arg(long)]
+    subset: bool,
+
     /// Calls of the operation that the communicator has had before; by default it is said from which call on what serves
     #[arg(long, value_name = "N")]
     earlier_calls: Option<u64>,
@@ -144,6 +152,7 @@ pub fn run(args: Args) -> Outcome {
         hosts: args.hosts.as_deref(),
         topology: settings.topology.as_ref(),
         network,
+        is_of_all: !args.subset,
     })?;
     let there = there(&args, &settings);
     if !placement.placed.unplaced_hosts.is_empty() {
@@ -191,6 +200,9 @@ struct Answer {
     switches: u32,
     /// The rate, latency and share of multicast as `--rate` and the like assume them; a job
     /// measures them.
+    /// The sums that are served, where the call is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sums: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,8 +245,11 @@ impl Answer {
         let shipped = Table::shipped();
         let prediction =
             settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
-        let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref());
+        let of_sums = Table::of_sums();
+        let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref())
+            .with_sums(settings.sums_in_force(), &of_sums);
         let collective = args.collective;
+        let is_sum = collective.combines() && !args.exact;
         let planner = times::planner(Site::new(placed), settings.parameters.as_ref().map(|(read, _)| read));
         let times = |choice: &Choice, bytes| match choice {
             Choice::Algorithm(algorithm) => {
@@ -246,11 +261,12 @@ impl Answer {
         let mut notes = settings.notes.clone();
         let policy = Policy::new(rules, *shape);
         let epochs: Vec<(u64, Epoch)> = match args.earlier_calls {
+            _ if is_sum => vec![(0, Epoch::FIRST)],
             Some(earlier_calls) => vec![(earlier_calls, policy.epoch(collective, earlier_calls))],
             None => policy.epochs(collective).collect(),
         };
         let decision = args.bytes.map(|bytes| {
-            let call = Call { collective, bytes };
+            let call = Call { is_sum, ..Call::new(collective, bytes) };
             let explain = |(earlier_calls, _): &(u64, Epoch)| {
                 (*earlier_calls, Explanation::new(rules, *shape, there, &call, *earlier_calls))
             };
@@ -272,11 +288,12 @@ impl Answer {
                 parameters.map(|(read, _)| OnTwoLevels::new(collective, choice, placed, read, bytes));
             let two_level = two_level.and_then(|found| found.map_err(|why| notes.extend(why)).ok());
             let later = stages[1..].iter().map(|(calls, explanation)| Later::new(explanation, *calls));
-            let decision = Decision::new(explanation, table, bytes, reason);
+            let decision = Decision::new(explanation, table, of_sums.origin(), bytes, reason);
             Decision { times, measured, two_level, later: later.collect(), nearest: last, ..decision }
         });
         let sizes = |(earlier_calls, epoch)| {
-            let sizes = policy.sizes(collective, there, epoch).into_iter();
+            let kind = Call { is_sum, ..Call::new(collective, Bytes(0)) };
+            let sizes = policy.sizes(&kind, there, epoch).into_iter();
             sizes.map(move |(first, choice)| SizeRange {
                 earlier_calls,
                 from_bytes: first.0,
@@ -316,6 +333,7 @@ impl Answer {
             ranks_per_node: shape.ranks_per_node,
             ranks_per_processor: shape.ranks_per_processor,
             switches: shape.switches,
+            sums: is_sum.then(|| rules.sums().to_string()),
             rate: args.rate.map(|rate| rate.to_string()),
             latency: args.latency.map(|latency| latency.to_string()),
             multicast_percent: args
@@ -338,6 +356,7 @@ impl Answer {
             format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}, switches {switches}");
         let network = [
             ("ranks_per_processor", (*ranks_per_processor > 1).then(|| ranks_per_processor.to_string())),
+            ("sums", self.sums.clone()),
             ("rate", self.rate.clone()),
             ("latency", self.latency.clone()),
             ("multicast_percent", self.multicast_percent.map(|percent| percent.to_string())),

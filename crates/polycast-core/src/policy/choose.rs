@@ -4,72 +4,12 @@ use std::ops::RangeInclusive;
 
 use super::challengers::{self, ChallengedSizes};
 use super::prediction::Best;
+use super::sums::WaysOfSums;
 use super::to_stock::ToStock;
 use super::trials::Sameness;
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
-use super::{Rule, Table};
+use super::{Rule, Rules, ServedSums, Table};
 use crate::units::Bytes;
-
-/// The forced choices, tables and predictions that decide about the calls on a communicator, from
-/// its first to its last.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
-    /// Choices that the user forces. Each serves every call of its collective, where the
-    /// communicator has what it needs.
-    forced: &'a [(Collective, Choice)],
-    /// The user's table, if there is one, and the table that polycast comes with.
-    tables: (Option<&'a Table>, &'a Table),
-    prediction: Option<&'a Prediction>,
-    /// True if what no rule serves is compared with challengers.
-    challenges: bool,
-}
-
-impl<'a> Rules<'a> {
-    /// Puts together what the user wants. A collective for which a choice is `forced` asks no table
-    /// of the `user`, and asks the shipped one where that choice cannot be had. Predictions do not
-    /// overrule the user's table.
-    pub fn new(
-        forced: &'a [(Collective, Choice)],
-        user: Option<&'a Table>,
-        shipped: &'a Table,
-        prediction: Option<&'a Prediction>,
-    ) -> Rules<'a> {
-        Rules { forced, tables: (user, shipped), prediction, challenges: false }
-    }
-
-    /// Returns the rules with challengers for calls that the shipped table leaves to the MPI, if
-    /// `challenges`.
-    pub fn with_challengers(self, challenges: bool) -> Rules<'a> {
-        Rules { challenges, ..self }
-    }
-
-    /// Whether calls of a collective that the rules leave to the MPI have challengers. What the
-    /// user says about a collective stands.
-    pub(super) fn challenges(&self, collective: Collective) -> bool {
-        self.challenges && self.forced(collective).is_none() && self.user(collective).is_none()
-    }
-
-    /// The choice that the user forces for all calls of a collective, if there is one.
-    pub fn forced(&self, collective: Collective) -> Option<Choice> {
-        self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
-    }
-
-    fn user(&self, collective: Collective) -> Option<&'a Table> {
-        self.tables.0.filter(|_| self.forced(collective).is_none())
-    }
-
-    /// The table that decides about the calls of a collective for which nothing is forced, or where that cannot be had.
-    pub fn table(&self, collective: Collective) -> &'a Table {
-        self.user(collective).unwrap_or(self.tables.1)
-    }
-
-    /// The prediction that chooses among trees in the table's place, if there is one for the
-    /// collective. The rules for stock and multicast stand: predictions know of neither, and of one
-    /// collective only.
-    pub fn prediction(&self, collective: Collective) -> Option<&'a Prediction> {
-        self.prediction.filter(|_| collective == Prediction::COLLECTIVE && self.user(collective).is_none())
-    }
-}
 
 /// The choice for a call, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +29,19 @@ pub enum By {
     Rule(usize),
     /// The predicted times, in place of the rule that would have decided, if there is one.
     Prediction(Option<usize>),
+    /// The user, who leaves all sums to the MPI.
+    Sums,
+    /// The rule at this place of the [table for sums](Rules::table_of_sums).
+    RuleOfSums(usize),
     /// No source: no rule is for the call, so stock serves.
     Nobody,
+}
+
+impl By {
+    /// True if the user has decided about all calls of this kind: nothing is compared.
+    pub fn is_users(self) -> bool {
+        matches!(self, By::Forced | By::Sums)
+    }
 }
 
 /// The choices for all calls on one communicator, prepared so that each call is decided in
@@ -110,12 +61,16 @@ pub enum By {
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
-/// 4. `to_stock` is what `stages` come to.
+/// 4. `to_stock` is what `stages` and `sums` come to.
+/// 5. Sums have one stage: no call number changes who serves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
+    /// The stage of sums, for reductions to one rank and to all.
+    sums: [Stage; 2],
+    ways_of_sums: WaysOfSums,
 }
 
 /// The intervals of sizes in an epoch.
@@ -180,20 +135,42 @@ impl Policy {
             let stage = |first| Stage::new(forced, &predicted, &relevant, challenged, first);
             first_calls.into_iter().map(stage).collect()
         });
-        Policy::of_stages(shape, stages)
+        let ways = WaysOfSums::new(rules.sums(), shape);
+        let sums = SUMMED.map(|collective| Stage::of_sums(rules, collective, shape, ways));
+        Policy::of_stages(shape, stages, sums, ways)
     }
 
     pub(super) fn of_stages(
         shape: CommunicatorShape,
         stages: [Box<[Stage]>; Collective::ALL.len()],
+        sums: [Stage; 2],
+        ways_of_sums: WaysOfSums,
     ) -> Policy {
-        let to_stock = std::array::from_fn(|of| ToStock::of(&stages[of]));
-        Policy { shape, to_stock, stages }
+        let to_stock = std::array::from_fn(|of| {
+            let of_sums = SUMMED.iter().zip(&sums).filter(|(summed, _)| **summed as usize == of);
+            ToStock::of(stages[of].iter().chain(of_sums.map(|(_, stage)| stage)))
+        });
+        Policy { shape, to_stock, stages, sums, ways_of_sums }
     }
 
     /// The shape of the communicator.
     pub fn shape(&self) -> CommunicatorShape {
         self.shape
+    }
+
+    /// The sums that are served.
+    pub fn served_sums(&self) -> ServedSums {
+        self.ways_of_sums.served
+    }
+
+    /// True if a call may go this way where nobody forces one: not all ways are for sums.
+    pub(super) fn may_go(&self, call: &Call, choice: Choice) -> bool {
+        !call.is_sum || self.ways_of_sums.has(choice)
+    }
+
+    /// The choice for a call whose contributions have to be combined in the order of ranks.
+    pub(super) fn in_order(&self, choice: Choice) -> Choice {
+        self.ways_of_sums.in_order(choice)
     }
 
     /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
@@ -218,19 +195,19 @@ impl Policy {
     /// The interval of sizes that a call lies in, with its decisions.
     #[inline]
     pub fn for_sizes_of(&self, call: &Call, epoch: Epoch) -> &Interval {
-        &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)]
+        &self.stage(call, epoch).intervals[self.interval(call, epoch)]
     }
 
     /// The number of the interval of sizes that a call lies in, from 0.
     #[inline]
     pub fn interval(&self, call: &Call, epoch: Epoch) -> usize {
-        let stage = self.stage(call.collective, epoch);
+        let stage = self.stage(call, epoch);
         stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1
     }
 
     /// Sizes that are in the same interval as a call's, and in the same trials.
     pub fn sizes_alike(&self, call: &Call, epoch: Epoch) -> RangeInclusive<u64> {
-        let first_bytes = &self.stage(call.collective, epoch).first_bytes;
+        let first_bytes = &self.stage(call, epoch).first_bytes;
         let interval = self.interval(call, epoch);
         let last = first_bytes.get(interval + 1).map_or(u64::MAX, |next| next - 1);
         let (first, digits) = (first_bytes[interval], Sameness::sizes_alike(call.bytes.0));
@@ -239,11 +216,20 @@ impl Policy {
 
     /// The number of intervals of sizes.
     pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
-        self.stage(collective, epoch).intervals.len()
+        self.stage_of(collective, epoch).intervals.len()
     }
 
     #[inline]
-    fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
+    fn stage(&self, call: &Call, epoch: Epoch) -> &Stage {
+        match call.is_sum {
+            true => &self.sums[usize::from(call.collective == Collective::Allreduce)],
+            false => self.stage_of(call.collective, epoch),
+        }
+    }
+
+    /// The stage of calls that may be combined in any order.
+    #[inline]
+    fn stage_of(&self, collective: Collective, epoch: Epoch) -> &Stage {
         let stages = &self.stages[collective as usize];
         &stages[epoch.0.min(stages.len() - 1)]
     }
@@ -252,7 +238,7 @@ impl Policy {
     pub fn asks(&self) -> bool {
         let is_unknown = self.shape.nodes > 1 && self.shape.network.is_none();
         let asks = |interval: &Interval| interval.asks || is_unknown && interval.is_challenged;
-        self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(asks))
+        self.stages.iter().flatten().chain(&self.sums).any(|stage| stage.intervals.iter().any(asks))
     }
 
     /// True if the network must be measured before this call: its measurement may change who serves
@@ -263,11 +249,12 @@ impl Policy {
         interval.may_change(there) || (interval.choose(there).choice != Choice::Stock && self.asks())
     }
 
-    /// The choices by size: the first size of each interval, rising from 0, and its choice.
-    pub fn sizes(&self, collective: Collective, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
-        let stage = self.stage(collective, epoch);
+    /// The choices by size for calls of this kind, whatever its size: the first size of each
+    /// interval, rising from 0, and its choice.
+    pub fn sizes(&self, kind: &Call, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
+        let stage = self.stage(kind, epoch);
         let choice = |first: &u64| {
-            let call = Call { collective, bytes: Bytes(*first) };
+            let call = Call { bytes: Bytes(*first), ..*kind };
             (call.bytes, self.choose(&call, there, epoch).choice)
         };
         let mut sizes: Vec<(Bytes, Choice)> = stage.first_bytes.iter().map(choice).collect();
@@ -293,9 +280,13 @@ impl Policy {
     }
 }
 
+/// The collectives that combine, in the order of [`Policy`]'s stages of sums.
+const SUMMED: [Collective; 2] = [Collective::Reduce, Collective::Allreduce];
+
 /// A rule that may decide about calls on communicators of a shape: for sizes in `bytes`, after a
 /// number of earlier calls in `calls`.
 struct Relevant {
+    by: fn(usize) -> By,
     index: usize,
     choice: Choice,
     next: Option<Choice>,
@@ -315,8 +306,9 @@ fn relevant(
     let of = move |(index, rule): (usize, &Rule)| {
         let (bytes, calls) = (Range::all(), Range::all());
         let (choice, next) = (rule.choice, rule.next.filter(|next| next.suits(shape)));
-        let mut relevant = Relevant { index, choice, next, bytes, calls, holds: true, is_open: false };
-        let any_call = Call { collective, bytes: Bytes(0) };
+        let by = By::Rule;
+        let mut relevant = Relevant { by, index, choice, next, bytes, calls, holds: true, is_open: false };
+        let any_call = Call::new(collective, Bytes(0));
         for condition in &rule.conditions {
             let value = || condition.property.of(shape, &any_call, 0);
             let holds = || value().is_some_and(|value| condition.range.contains(value));
@@ -387,6 +379,38 @@ impl Stage {
         let (first_bytes, intervals): (Vec<u64>, Vec<_>) = intervals.into_iter().unzip();
         Stage { first_call, first_bytes: first_bytes.into(), intervals: intervals.into() }
     }
+
+    /// Builds the one stage of sums.
+    fn of_sums(
+        rules: Rules<'_>,
+        collective: Collective,
+        shape: CommunicatorShape,
+        ways: WaysOfSums,
+    ) -> Stage {
+        let forced =
+            rules.forced(collective).filter(|choice| choice.suits(shape) && ways.has_forced(*choice));
+        let mut all: Vec<Relevant> = match ways.served {
+            ServedSums::Mpi => return Stage::of_mpi(),
+            _ => relevant(rules.table(collective), collective, shape).collect(),
+        };
+        if let Some(table) = rules.table_of_sums() {
+            let further = relevant(table, collective, shape);
+            all.extend(further.map(|rule| Relevant { by: By::RuleOfSums, ..rule }));
+        }
+        all.retain(|rule| rule.calls.contains(ways.decided_after()) && ways.has(rule.choice));
+        for rule in &mut all {
+            rule.calls = Range::all();
+            rule.next = rule.next.filter(|next| ways.has(*next));
+        }
+        Stage::new(forced, &[], &all, &[], 0)
+    }
+
+    /// The stage of sums that are all the MPI's because the user says so.
+    fn of_mpi() -> Stage {
+        let options = [Decision { choice: Choice::Stock, by: By::Sums }].into();
+        let all = Interval { options, runner_up: None, asks: false, is_challenged: false };
+        Stage { first_call: 0, first_bytes: [0].into(), intervals: [all].into() }
+    }
 }
 
 /// Whether the network may change what the rules for a size come to. A rule that may hold decides
@@ -416,7 +440,7 @@ fn options<'a>(
         (Choice::Algorithm(table), Some(choice)) if table.entry.is_of_messages() => {
             Decision { choice, by: By::Prediction(Some(rule.index)) }
         }
-        (choice, _) => Decision { choice, by: By::Rule(rule.index) },
+        (choice, _) => Decision { choice, by: (rule.by)(rule.index) },
     });
     let predicted = predicted.map(|choice| Decision { choice, by: By::Prediction(None) });
     let all = forced.into_iter().chain(by_rule).chain(predicted).chain([Decision::STOCK]);

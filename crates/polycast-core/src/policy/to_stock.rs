@@ -4,7 +4,7 @@
 
 use super::challengers::{CHALLENGED, are_challenged};
 use super::choose::{Stage, borders};
-use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules};
+use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules, ServedSums};
 
 /// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +35,12 @@ impl ToStock {
     pub const ALL: ToStock = ToStock { below: u64::MAX, above: 0 };
 
     /// The sizes that go to the MPI in all of these stages.
-    pub(super) fn of(stages: &[Stage]) -> ToStock {
-        let below = stages.iter().map(|stage| {
+    pub(super) fn of<'a>(stages: impl Iterator<Item = &'a Stage> + Clone) -> ToStock {
+        let below = stages.clone().map(|stage| {
             let first = stage.intervals.iter().position(|interval| !interval.is_to_stock());
             first.map_or(u64::MAX, |first| stage.first_bytes[first])
         });
-        let above = stages.iter().map(|stage| {
+        let above = stages.map(|stage| {
             let last = stage.intervals.iter().rposition(|interval| !interval.is_to_stock());
             last.map_or(0, |last| stage.first_bytes.get(last + 1).map_or(u64::MAX, |next| next - 1))
         });
@@ -53,12 +53,19 @@ impl ToStock {
     }
 }
 
+/// True if all sums among a collective's calls are served, whatever the rules say.
+fn are_all_summed(rules: Rules<'_>, collective: Collective) -> bool {
+    collective.combines() && rules.sums() == ServedSums::Canonical
+}
+
 /// The calls of each collective that a door leaves on any of these communicators (`ranks` of a
 /// larger set of shape `most`) before it is attached, whatever the network between the ranks is
 /// like. What no rule ever serves is uncounted; what rules serve from a later call on only is
-/// counted until then.
+/// counted until then; but for reductions of all ranks of the larger set, among which sums are
+/// served from the first one on or never.
 pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
+        _ if are_all_summed(rules, collective) => Passing::NOTHING,
         Some(Choice::Stock) => Passing { uncounted: ToStock::ALL, ..Passing::NOTHING },
         Some(_) => Passing::NOTHING,
         None if rules.prediction(collective).is_some() => Passing::NOTHING,
@@ -68,7 +75,9 @@ pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collec
                 (Some(first), Some(last)) => ToStock { below: first.first_bytes, above: last.last_bytes },
                 _ => ToStock::ALL,
             };
-            let until = served.first().map_or(0, |first| first.earlier_calls);
+            let are_all = of.0.least == of.1.ranks;
+            let until = served.first().filter(|_| !(are_all && collective.combines()));
+            let until = until.map_or(0, |first| first.earlier_calls);
             let sooner = served.iter().find(|later| later.earlier_calls < until);
             let last = sooner.map_or(u64::MAX, |sooner| sooner.first_bytes - 1);
             Passing { uncounted, counted: (0, last), until }
@@ -279,7 +288,7 @@ mod tests {
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, passing) in Collective::ALL.into_iter().zip(passing) {
                 for (number, shift) in &bytes {
-                    let call = Call { collective, bytes: Bytes(number >> shift) };
+                    let call = Call::new(collective, Bytes(number >> shift));
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.for_sizes_of(&call, epoch).is_challenged(there)

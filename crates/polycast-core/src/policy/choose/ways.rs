@@ -38,7 +38,7 @@ impl Policy {
 
     /// True if the MPI serves such calls, and other ways are compared with it.
     pub fn is_challenged(&self, of: Sameness) -> bool {
-        let stage = self.stage(of.collective, of.epoch);
+        let stage = self.stage_of(of.collective, of.epoch);
         stage.intervals.get(usize::from(of.interval)).is_some_and(|interval| interval.is_challenged(of.there))
     }
 
@@ -55,7 +55,7 @@ impl Policy {
     /// the rule's next best, the runner-up of a close prediction, or challengers. Stock alone, if
     /// the rules know no such calls.
     pub fn ways_of(&self, of: Sameness) -> impl Iterator<Item = Choice> {
-        let stage = self.stage(of.collective, of.epoch);
+        let stage = self.stage_of(of.collective, of.epoch);
         let interval = stage.intervals.get(usize::from(of.interval));
         let there = move |choice: &Choice| of.there.has(choice.needs());
         let served = interval.into_iter().flat_map(|interval| {
@@ -76,7 +76,7 @@ mod tests {
     const BROADCAST: Collective = Collective::Broadcast;
 
     fn call(bytes: u64) -> Call {
-        Call { collective: BROADCAST, bytes: Bytes(bytes) }
+        Call::new(BROADCAST, Bytes(bytes))
     }
 
     fn table(rules: &[(&str, &str)]) -> Table {

@@ -10,7 +10,7 @@
 use std::ops::Deref;
 
 use super::super::trials::{Arm, MAX_ARMS, Recalled, SUMS, Sameness, Sample, Sums, Trials, Turn};
-use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
+use super::super::{Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
 use super::words::{Request, TrialOutcome, Why};
 
 /// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
@@ -44,6 +44,8 @@ struct MeasuredWays {
     found: Vec<Recalled>,
     /// Calls for which there was no time, or nothing to be found.
     left_alone: Vec<Sameness>,
+    /// Ways of sums, each for calls of a number of digits: what is measured later changes nothing.
+    of_sums: Vec<(Collective, u8, Choice)>,
 }
 
 /// Who serves a call, and why.
@@ -142,7 +144,8 @@ impl Compared {
     pub fn is_to_measure(&self, prior: Prior, call: &Call, there: Capabilities) -> bool {
         let (Some(measured), Some(_)) = (&self.measured, &self.trials) else { return false };
         let of = Sameness::tuned(call.collective, call.bytes.0, there);
-        prior.by != By::Forced && measured.way(call, there).is_none() && !measured.left_alone.contains(&of)
+        let is_open = measured.way(call, there).is_none() && !measured.left_alone.contains(&of);
+        !prior.by.is_users() && is_open && measured.of_sum(call, there).is_none()
     }
 
     /// Takes what was found about such calls by measuring.
@@ -165,7 +168,7 @@ impl Compared {
     /// True if trials or measurements have a say in calls for which the rules decided `prior`.
     fn concerns(&self, prior: Prior) -> bool {
         match self.measured {
-            Some(_) => prior.by != By::Forced,
+            Some(_) => !prior.by.is_users(),
             None => self.tries && prior.is_comparable(),
         }
     }
@@ -200,7 +203,7 @@ impl Compared {
             is_challenged: prior.is_challenged,
         };
         if !request.may_be_compared {
-            let choice = self.unchanging(request, prior, there);
+            let choice = self.unchanging(policy, request, prior, there);
             return Judgement { choice, ..by_rules(Settled::ByRules) };
         }
         if !self.concerns(prior) {
@@ -261,12 +264,22 @@ impl Compared {
         (prior.choice, is_to_be_measured || (self.tries && prior.is_comparable() && ways.len() > 1))
     }
 
-    /// The way for a call that is always served alike: as measuring found it, else by the rules.
-    pub fn unchanging(&self, request: &Request, prior: Prior, there: Capabilities) -> Choice {
-        let measured = self.measured.as_ref().filter(|_| prior.by != By::Forced);
-        let found = measured.and_then(|measured| measured.way(&request.call, there));
-        let choice = found.map_or(prior.choice, |found| found.times[usize::from(found.arm)].0);
-        if request.is_ordered { choice.in_order() } else { choice }
+    /// The way for a call that is always served alike: as measuring found it before the first such
+    /// call, else by the rules.
+    pub fn unchanging(
+        &mut self,
+        policy: &Policy,
+        request: &Request,
+        prior: Prior,
+        there: Capabilities,
+    ) -> Choice {
+        let call = &request.call;
+        let choice = match self.measured.as_mut().filter(|_| !prior.by.is_users()) {
+            Some(measured) if call.is_sum => measured.decide_sum(policy, call, *prior, there),
+            Some(measured) => measured.way(call, there).map_or(prior.choice, best_of),
+            None => prior.choice,
+        };
+        if request.is_ordered { policy.in_order(choice) } else { choice }
     }
 
     /// Calls to come that are served as the last one of such was, and not timed.
@@ -299,6 +312,35 @@ impl MeasuredWays {
         };
         self.found.iter().find(is_it)
     }
+
+    /// The way that was decided for such sums, if it can still be had.
+    fn of_sum(&self, call: &Call, there: Capabilities) -> Option<Choice> {
+        let digits = Sameness::digits_of(call.bytes.0);
+        let mut known = self.of_sums.iter();
+        let known = known.find(|(of, number, _)| call.is_sum && (*of, *number) == (call.collective, digits));
+        known.map(|(.., choice)| *choice).filter(|choice| there.has(choice.needs()))
+    }
+
+    /// The way of a sum, the same for all of its size: of those that were measured and may serve
+    /// sums the fastest, else the rules'.
+    fn decide_sum(&mut self, policy: &Policy, call: &Call, prior: Decision, there: Capabilities) -> Choice {
+        if let Some(choice) = self.of_sum(call, there) {
+            return choice;
+        }
+        let found = self.way(call, there).and_then(|found| {
+            let best = Some(best_of(found)).filter(|best| policy.may_go(call, *best));
+            let may_go = found.times.iter().filter(|(way, _)| policy.may_go(call, *way));
+            best.or_else(|| may_go.min_by_key(|(_, nanos)| *nanos).map(|(way, _)| *way))
+        });
+        let choice = found.unwrap_or(prior.choice);
+        self.of_sums.push((call.collective, Sameness::digits_of(call.bytes.0), choice));
+        choice
+    }
+}
+
+/// The way that was found to be the best.
+fn best_of(found: &Recalled) -> Choice {
+    found.times[usize::from(found.arm)].0
 }
 
 /// Ways to serve a call.
@@ -343,7 +385,7 @@ impl Prior {
     /// True if trials may replace the way: what is forced, and what the rules leave to the MPI
     /// without challengers, stays as the user or the table has it.
     pub fn is_comparable(&self) -> bool {
-        (self.choice != Choice::Stock || self.is_challenged) && self.by != By::Forced
+        (self.choice != Choice::Stock || self.is_challenged) && !self.by.is_users()
     }
 }
 

@@ -18,6 +18,8 @@
 //! 3. A request of a call that is only started on this rank ([`Waiting::Ahead`]) never gets [`WhoServes::First`].
 //! 4. After a failed exchange this rank does not choose: it gives [`WhoServes::Broken`], but for calls that no rank counts.
 //! 5. `next` takes no memory and no lock for calls like the last one.
+//! 6. Of sums, the MPI serves all of a size or none, from the first call of a communicator to its last, whatever was timed or has failed
+//!    meanwhile: their bits are the same in all of them.
 
 mod alike;
 mod compared;
@@ -37,7 +39,7 @@ pub use self::words::{
     WhoServes, Why,
 };
 use super::trials::{Sameness, Sample, Sums, Trials};
-use super::{By, CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
+use super::{By, CallCounts, Capabilities, Choice, Collective, Epoch, Policy, ServedSums};
 
 /// What a chooser does besides following rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,6 +162,9 @@ impl Chooser {
             let why = if self.is_read { Some(self.reason_to_pass(request)) } else { None };
             return Some(WhoServes::Leave { why, sample: None });
         }
+        if request.when == Waiting::Ahead && request.call.is_sum {
+            return Some(WhoServes::Leave { why: Some(Why::SumAhead), sample: None });
+        }
         if let Some(why) = self.limited(request) {
             return Some(WhoServes::Leave { why: Some(why), sample: None });
         }
@@ -180,7 +185,8 @@ impl Chooser {
     fn limited(&self, request: &Request) -> Option<Why> {
         let why = limits::reason(self.longest.as_ref(), request)?;
         let by = self.policy.choose(&request.call, Capabilities::ALL, Epoch::FIRST).by;
-        (by != By::Forced).then_some(why)
+        let is_promised = request.call.is_sum && self.policy.served_sums() == ServedSums::Canonical;
+        (by != By::Forced && !is_promised).then_some(why)
     }
 
     #[cold]
@@ -263,8 +269,8 @@ impl Chooser {
             }
             Waiting::Waited => {
                 let Learning { tries, tunes } = self.learning;
-                let tunes = tunes && decision.by != By::Forced;
-                let is_comparable = request.may_be_compared && decision.by != By::Forced;
+                let tunes = tunes && !decision.by.is_users();
+                let is_comparable = request.may_be_compared && !decision.by.is_users();
                 let hears = is_comparable && tries && !self.learning.tunes;
                 let is_challenged = || policy.for_sizes_of(call, epoch).is_challenged(Capabilities::ALL);
                 let opening = || Opening {

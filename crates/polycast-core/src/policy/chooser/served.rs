@@ -144,9 +144,9 @@ impl Served {
             let prior = Prior::of(policy, call, there, epoch);
             let choice = match request.may_be_compared {
                 true => self.compared.expected(policy, call, prior, there, epoch).0,
-                false => self.compared.unchanging(request, prior, there),
+                false => self.compared.unchanging(policy, request, prior, there),
             };
-            let choice = if request.is_ordered { choice.in_order() } else { choice };
+            let choice = if request.is_ordered { policy.in_order(choice) } else { choice };
             if request.when == Waiting::Ahead {
                 let best = policy.choose(call, self.tried.capabilities, epoch).choice;
                 self.wanted = self.wanted | best.needs();
@@ -192,6 +192,7 @@ impl Served {
             bytes: policy.sizes_alike(&call, chosen.epoch),
             may_be_compared,
             is_ordered,
+            is_sum: call.is_sum,
             chosen: (chosen.choice != Choice::Stock).then_some(chosen),
             of,
             left: alike.min(counts.left_in_epoch(policy, call.collective)),

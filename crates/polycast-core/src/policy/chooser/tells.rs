@@ -1,8 +1,6 @@
 //! What a chooser tells without deciding: which calls the door may leave by itself, and what serves a call as far as that is known.
 
-use super::super::{
-    By, Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, Passing, ToStock,
-};
+use super::super::{Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, Passing, ToStock};
 use super::alike::CallsAlike;
 use super::compared::Prior;
 use super::{Chooser, Learning, Standing};
@@ -56,7 +54,7 @@ impl Chooser {
     /// trying, and true if ways are being compared for such calls. `passed`: calls that the door has
     /// left by itself since it was asked last.
     pub fn expected(&self, collective: Collective, bytes: Bytes, passed: u64) -> (Choice, bool) {
-        let call = Call { collective, bytes };
+        let call = Call::new(collective, bytes);
         let (prior, epoch) = self.prior(&call, passed);
         match &self.state {
             Standing::Served(served) => {
@@ -66,7 +64,7 @@ impl Chooser {
             _ => {
                 let Learning { tries, tunes } = self.learning;
                 let are_tuned =
-                    tunes && prior.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
+                    tunes && !prior.by.is_users() && self.capabilities().has(Capabilities::PRIVATE);
                 (prior.choice, are_tuned || (tries && prior.is_comparable()))
             }
         }

@@ -329,8 +329,7 @@ mod tests {
     /// Of calls with 8 to 16 KiB.
     fn finding(arm: Arm) -> Finding {
         let policy = policy(TABLE);
-        let call =
-            crate::policy::Call { collective: Collective::Broadcast, bytes: crate::units::Bytes(9000) };
+        let call = crate::policy::Call::new(Collective::Broadcast, crate::units::Bytes(9000));
         let there = Capabilities::ALL;
         let interval = policy.interval(&call, Epoch::default());
         let of = Sameness {

@@ -63,7 +63,7 @@ mod tests {
     }
 
     fn of(policy: &Policy, there: Capabilities) -> Sameness {
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
+        let call = Call::new(Collective::Broadcast, Bytes(9000));
         let interval = policy.interval(&call, Epoch::FIRST) as u16;
         Sameness { interval, ..Sameness { there, ..Sameness::tuned(call.collective, 9000, there) } }
     }
