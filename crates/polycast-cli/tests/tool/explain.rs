@@ -293,7 +293,9 @@ fn what_a_job_will_compare_is_told() {
         serde_json::from_str(&output(command.envs(environment.iter().copied()))).unwrap()
     };
     for collective in ["allreduce", "allgather", "alltoall", "barrier", "gather", "reduce", "scatter"] {
-        let answer = explain(&["--collective", collective, "--bytes", "64"], &[]);
+        let exact = ["allreduce", "reduce"].contains(&collective).then_some("--exact");
+        let asked = ["--collective", collective, "--bytes", "64"].into_iter().chain(exact);
+        let answer = explain(&asked.collect::<Vec<_>>(), &[]);
         assert_eq!(answer["decision"]["choice"], "stock");
         let compared = &answer["compared"][0];
         assert_eq!(compared["earlier_calls"], 256, "{answer}");
@@ -303,7 +305,7 @@ fn what_a_job_will_compare_is_told() {
         assert!(times.is_sorted(), "{answer}");
         assert!(answer["notes"].to_string().contains("within 2 %"), "{answer}");
     }
-    let allreduce = ["--collective", "allreduce", "--bytes", "64KiB"];
+    let allreduce = ["--collective", "allreduce", "--bytes", "64KiB", "--exact"];
     assert_eq!(explain(&allreduce, &[])["compared"][0]["earlier_calls"], 32);
     let nothing = |more: &[&str], environment: &[(&str, &str)]| {
         let answer = explain(&[&allreduce[..], more].concat(), environment);

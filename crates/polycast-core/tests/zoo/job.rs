@@ -115,7 +115,7 @@ impl<'a> Job<'a> {
     }
 
     fn call(&mut self, outcome: &mut Outcome) {
-        let call = Call { collective: outcome.collective, bytes: Bytes(outcome.bytes) };
+        let call = Call::new(outcome.collective, Bytes(outcome.bytes));
         let request = Request {
             call,
             // Who times such calls.

@@ -37,7 +37,7 @@ impl Comparison {
         there: Capabilities,
         bytes: Bytes,
     ) -> Option<Comparison> {
-        let call = Call { collective, bytes };
+        let call = Call::new(collective, bytes);
         let mut epochs = policy.epochs(collective).map(|(calls, epoch)| {
             let challengers = policy.challengers(policy.sameness(&call, there, epoch));
             (calls, challengers)
