@@ -16,8 +16,8 @@ use polycast_core::variables::{
     self, LIBRARY_DIRECTORY, MAX_SITE_BYTES, Reader, SiteFiles, SiteText, is_off, site_files,
 };
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY, TRIALS,
-    WITNESS,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY,
+    TRIALS, WITNESS,
 };
 use polycast_net::InterfaceChoice;
 

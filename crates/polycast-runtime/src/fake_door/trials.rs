@@ -54,14 +54,15 @@ fn all_ranks_try_alike() {
     });
 }
 
-/// Where no rule speaks, all ranks compare the same ways with the MPI, which has the first calls alone.
+/// Where no rule speaks, challengers may cost 2 % of the time of such calls. Those of the MPI take none here, so
+/// nothing is tried.
 #[test]
-fn challengers_are_tried_alike() {
+fn challengers_cost_no_more_than_their_part() {
     with_seeds(10, |seed| {
         let random = &mut Random::new(seed);
         let hosts: Vec<u32> = (0..random.within(3, 6) as u32).collect();
         let ranks = hosts.len() as u32;
-        let calls: Vec<(u32, usize)> = (0..120).map(|_| (random.below(ranks.into()) as u32, 9000)).collect();
+        let calls: Vec<(u32, usize)> = (0..400).map(|_| (random.below(ranks.into()) as u32, 9000)).collect();
         let run = |trials| {
             let mut job = Job::new(ranks, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
             job = job.with(None, "POLYCAST_MULTICAST", "off").with(None, "POLYCAST_TRIALS", trials);
@@ -72,10 +73,10 @@ fn challengers_are_tried_alike() {
             first.iter().map(ToString::to_string).collect::<Vec<String>>()
         };
         let is_stock = |choice: &String| choice == "stock";
-        let compared = run("on");
-        assert!(compared[..32].iter().all(is_stock), "{compared:?}");
-        assert!(!compared.iter().all(is_stock), "nothing was tried");
-        assert!(run("off").iter().all(is_stock), "no rule is for such calls");
+        for trials in ["on", "off"] {
+            let choices = run(trials);
+            assert!(choices.iter().all(is_stock), "{trials}: {choices:?}");
+        }
     });
 }
 

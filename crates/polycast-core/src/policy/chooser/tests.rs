@@ -63,7 +63,15 @@ fn world() -> impl Strategy<Value = World> {
         &[ServedSums::Auto, ServedSums::Auto, ServedSums::Canonical, ServedSums::Mpi][..],
     );
     ((table, any::<bool>()), sums, any::<bool>(), shape, learning, network, there).prop_map(
-        |((table, challenges), sums, is_of_all, shape, learning, network, (has_number, has_memory, multicast, looks))| {
+        |(
+            (table, challenges),
+            sums,
+            is_of_all,
+            shape,
+            learning,
+            network,
+            (has_number, has_memory, multicast, looks),
+        )| {
             World {
                 table,
                 challenges: challenges && learning.tries && !learning.tunes,
