@@ -222,7 +222,7 @@ int polycast_is_enabled(void);
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
  * polycast knows no such setting. Known: POLYCAST_BCAST and those of the other collectives, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
- * POLYCAST_TRIALS, POLYCAST_TUNE, POLYCAST_SHARED_MEMORY, POLYCAST_WAIT, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks between the same calls, for then the
+ * POLYCAST_SUMS, POLYCAST_TRIALS, POLYCAST_TUNE, POLYCAST_SHARED_MEMORY, POLYCAST_WAIT, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks between the same calls, for then the
  * ranks of each communicator that is attached from now on compare their settings again. */
 int polycast_set(const char *name, const char *value);
 

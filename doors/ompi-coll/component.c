@@ -40,6 +40,7 @@ static const struct {
     {"table", "a file of rules that choose algorithms by ranks, nodes and bytes"},
     {"topology", "a file with the switches and hosts, or off"},
     {"params", "a file of times that `polycast measure` found"},
+    {"sums", "auto, canonical or mpi: which reductions are served whose bits depend on the order"},
     {"trials", "on or off: the first calls of each size try what polycast chooses and stock by turns"},
     {"tune", "a time such as 20s, on or off: ranks measure which way serves best"},
     {"cache", "the folder where jobs leave each other what their trials found, or off"},

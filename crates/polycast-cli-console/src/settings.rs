@@ -10,13 +10,14 @@ use std::sync::LazyLock;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Collective, Table};
+use polycast_core::policy::{self, Choice, Collective, ServedSums, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{
     self, LIBRARY_DIRECTORY, MAX_SITE_BYTES, Reader, SiteFiles, SiteText, is_off, site_files,
 };
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY, WITNESS,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY,
+    TRIALS, WITNESS,
 };
 use polycast_net::InterfaceChoice;
 
@@ -107,8 +108,12 @@ pub struct Settings {
     pub is_multicast_off: bool,
     /// True if shared memory is switched off.
     pub is_shared_memory_off: bool,
+    /// True if nothing is compared with the MPI.
+    pub are_trials_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
+    /// The sums that are served, if the environment says so.
+    pub sums: Option<ServedSums>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
     /// The topology of the network that a file describes.
@@ -120,6 +125,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The user's word on sums; where polycast is off, the MPI has all of them.
+    pub fn sums_in_force(&self) -> Option<ServedSums> {
+        if self.is_off { Some(ServedSums::Mpi) } else { self.sums }
+    }
+
     /// Reads the environment of this process.
     pub fn from_environment() -> Settings {
         let mut settings = Settings::default();
@@ -135,6 +145,10 @@ impl Settings {
             settings.is_shared_memory_off = true;
             settings.notes.push(format!("{SHARED_MEMORY}={value}: messages serve what shared memory would"));
         }
+        if let Some(value) = variable(TRIALS).filter(|value| is_off(value)) {
+            settings.are_trials_off = true;
+            settings.notes.push(format!("{TRIALS}={value}: nothing is compared with the MPI"));
+        }
         for (collective, name) in Collective::ALL.into_iter().zip(FORCED) {
             let Some(value) = variable(name) else { continue };
             settings.notes.push(match Choice::read(collective, &value) {
@@ -145,6 +159,16 @@ impl Settings {
                     format!("{name}={value}: forced on every {calls}, no table is asked")
                 }
                 Err(error) => format!("{name}={value}: {error}; it is left aside"),
+            });
+        }
+        if let Some(word) = variable(SUMS) {
+            settings.sums = word.parse().ok();
+            settings.notes.push(match settings.sums {
+                Some(sums) => format!("{SUMS}={sums}: {}", of_sums(sums)),
+                None => format!(
+                    "{SUMS}={word}: expected one of {}; it is left aside",
+                    ServedSums::WORDS.join(", ")
+                ),
             });
         }
         if let Some(file) = variable(TABLE) {
@@ -175,6 +199,15 @@ impl Settings {
             });
         }
         settings
+    }
+}
+
+/// What becomes of sums, in words.
+fn of_sums(served: ServedSums) -> &'static str {
+    match served {
+        ServedSums::Auto => "sums are served where a rule names a way that keeps their order",
+        ServedSums::Canonical => "all sums are served, by ways that keep their order",
+        ServedSums::Mpi => "sums are left to the MPI",
     }
 }
 

@@ -101,7 +101,7 @@ fn request(chance: &mut fastrand::Rng) -> Request {
     let collective = if chance.u8(..3) == 0 { Collective::Allreduce } else { Collective::Broadcast };
     let bytes = Bytes([4, 700, 1500, 9000, 100_000][chance.usize(..5)]);
     Request {
-        call: Call { collective, bytes },
+        call: Call::new(collective, bytes),
         is_root: chance.bool(),
         may_be_compared: collective == Collective::Broadcast || chance.bool(),
         is_ordered: false,

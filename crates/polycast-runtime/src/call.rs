@@ -116,5 +116,5 @@ pub struct Heard {
 
 /// A broadcast of `bytes` bytes, as the policy sees it.
 pub(crate) fn broadcast_of(bytes: u64) -> policy::Call {
-    policy::Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
+    policy::Call::new(Collective::Broadcast, Bytes(bytes))
 }

@@ -192,10 +192,7 @@ impl Communicator {
     fn learn_and_choose(&mut self, request: &Request, root: Rank) -> Result<Answer<Chosen>, Failure> {
         loop {
             match self.chooser.next(request) {
-                WhoServes::First(exchange) => {
-                    let answer = self.learn(exchange, request, root)?;
-                    self.hear(answer);
-                }
+                WhoServes::First(exchange) => self.learn(exchange, request, root)?,
                 next => {
                     fault::point(Point::Choose);
                     return Ok(self.carry_out(next, request, root, false));
@@ -437,9 +434,7 @@ impl Communicator {
 /// What decides where this rank does not know the settings of the others.
 fn without_rules(ranks: u32) -> (Chooser, Log) {
     let settings = Arc::new(Settings::default());
-    let (ranks_per_node, [nodes, ranks_per_processor, switches], network) = (ranks, [1; 3], None);
-    let shape = CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, network };
-    let policy = Arc::new(Policy::new(settings.rules(None), shape));
+    let policy = Arc::new(Policy::new(settings.rules(None), CommunicatorShape::on_one_node(ranks)));
     let chooser = Chooser::new(policy, Learning::default(), None, Default::default(), false);
     (chooser, Log::new(&settings, None))
 }

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn who_waits_names_call_size_and_way_out() {
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(128) };
+        let call = Call::new(Collective::Broadcast, Bytes(128));
         let said = waiting_text(&call, Rank(1), Some(Choice::Algorithm("chain".parse().unwrap())), 20);
         for word in ["MPI_Bcast: rank 1", "128 bytes", "20 s", "by chain", "POLYCAST=off"] {
             assert!(said.contains(word), "{said}");
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn both_sizes_are_named() {
-        let call = Call { collective: Collective::Gather, bytes: Bytes(8) };
+        let call = Call::new(Collective::Gather, Bytes(8));
         let said = text(&call, Rank(2), Some(4));
         assert!(
             said.starts_with("polycast: error: MPI_Gather: rank 2 calls with blocks of 8 bytes,"),

@@ -12,12 +12,22 @@ use crate::settings::Settings;
 
 const COLLECTIVES: usize = Collective::ALL.len();
 
-/// Kinds of communicators: those of two ranks, for which more is served on a node, and larger ones.
-const KINDS: usize = 2;
+/// Kinds of communicators: those of two ranks, for which more is served on a node, larger ones, and
+/// those of all ranks of the job, whose sums are served from the first one on or never.
+const KINDS: usize = 3;
 const LARGER: usize = 1;
+const OF_ALL: usize = 2;
 
 fn kind_of(ranks: u32) -> usize {
-    usize::from(ranks > 2)
+    match ALL_RANKS.with(|all| all.load(Ordering::Relaxed)) == ranks {
+        true => OF_ALL,
+        false => usize::from(ranks > 2),
+    }
+}
+
+of_process! {
+    /// Ranks of the job; 0 until ranks have told each other where they are.
+    static ALL_RANKS: AtomicU32 = AtomicU32::new(0);
 }
 
 /// A [`Passing`] that doors read while it may change, as they read a [`Passing`].
@@ -67,8 +77,10 @@ of_process! {
 /// rules may ask how many there were before.
 pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     if !are_told && settings.tune.is_none() {
+        ALL_RANKS.with(|all| all.store(most.ranks, Ordering::Relaxed));
         for kind in 0..KINDS {
             let ranks = match kind {
+                OF_ALL => Ranks { least: most.ranks, most: most.ranks },
                 LARGER => Ranks { least: 3, most: most.ranks },
                 _ => Ranks { least: 2, most: 2 },
             };
@@ -106,14 +118,7 @@ mod tests {
 
     /// Whether short broadcasts and allreduces are left on communicators of three ranks.
     fn are_left(settings: &Settings) -> [bool; 2] {
-        let most = CommunicatorShape {
-            ranks: 8,
-            nodes: 8,
-            ranks_per_node: 1,
-            ranks_per_processor: 1,
-            switches: 1,
-            network: None,
-        };
+        let most = CommunicatorShape { nodes: 8, ranks_per_node: 1, ..CommunicatorShape::on_one_node(8) };
         learn(settings, most, false);
         // SAFETY: there is one for each collective, and this thread is not at an end.
         let of = |collective| unsafe { *at_first(3).add(collective as usize) };

@@ -50,12 +50,9 @@ pub fn memory_seeds() -> Vec<Vec<u8>> {
     let setting = setting();
     let policy = policy(setting.shape);
     let line = |bytes: u64, arm: u8, day: u64| {
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
-        let (epoch, there) = (Epoch::default(), Capabilities::ALL);
-        let interval = policy.interval(&call, epoch);
-        let ways: Vec<Choice> = policy.ways_of(call.collective, interval, there, epoch).collect();
-        let digits = Sameness::digits_of(bytes);
-        let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
+        let call = Call::new(Collective::Broadcast, Bytes(bytes));
+        let of = policy.sameness(&call, Capabilities::ALL, Epoch::default());
+        let ways: Vec<Choice> = policy.ways_of(of).collect();
         let finding = Finding { of, arm: arm % ways.len() as u8, nanos: [10, 20, 30, 40] };
         Memory::new(&setting, &ways, &finding, 512, day).line() + "\n"
     };

@@ -36,7 +36,7 @@ fn decides_as_the_first_rule_that_holds(table: &Table, shape: CommunicatorShape)
     let policy = Policy::new(Rules::new(&[], None, table, None), shape);
     for there in [Capabilities::ALL, Capabilities::PRIVATE] {
         for bytes in SIZES.map(Bytes) {
-            let call = Call { collective: Collective::Broadcast, bytes };
+            let call = Call::new(Collective::Broadcast, bytes);
             let chosen = policy.choose(&call, there, Epoch::default());
             let holds = |condition: &Condition| {
                 condition.property.of(shape, &call, 0).is_some_and(|value| condition.range.contains(value))

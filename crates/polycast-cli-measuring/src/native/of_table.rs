@@ -1,5 +1,8 @@
 use polycast_core::collective::Collective;
-use polycast_core::policy::{Capabilities, Choice, CommunicatorShape, Epoch, Policy, Rules as Chosen, Table};
+use polycast_core::policy::{
+    Call, Capabilities, Choice, CommunicatorShape, Epoch, Policy, Rules as Chosen, Table,
+};
+use polycast_core::units::Bytes;
 
 use super::names::RADIX;
 use super::{Library, Rule, Rules, Way};
@@ -12,12 +15,12 @@ pub fn of_table(table: &Table, library: Library, shape: CommunicatorShape) -> (R
     let mut lacking = Vec::new();
     let mut of = Vec::new();
     for collective in Collective::ALL {
-        let sizes = policy.sizes(collective, Capabilities::PRIVATE, Epoch::FIRST);
+        let sizes = policy.sizes(&Call::new(collective, Bytes(0)), Capabilities::PRIVATE, Epoch::FIRST);
         if sizes.iter().all(|(_, choice)| *choice == Choice::Stock) {
             continue;
         }
         let blocks = blocks(collective, shape.ranks);
-        let rule = |(bytes, choice): (polycast_core::units::Bytes, Choice)| {
+        let rule = |(bytes, choice): (Bytes, Choice)| {
             let way = way_of(library, collective, choice).unwrap_or_else(|| {
                 lacking.push(format!(
                     "{collective} from {bytes}: the library has no {choice}, and decides itself"

@@ -1,5 +1,6 @@
 //! `polycast explain`.
 
+mod challengers;
 mod decision;
 mod measured;
 mod mixed;
@@ -20,6 +21,7 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
+use self::challengers::Comparison;
 use self::decision::{Decision, Later, Nearest};
 use self::measured::TuneMeasurement;
 use self::mixed::OnTwoLevels;
@@ -47,7 +49,7 @@ Examples:
     --no-multicast --bytes 1MiB
 
 POLYCAST, POLYCAST_BCAST (POLYCAST_ALLREDUCE, …), POLYCAST_TABLE,
-POLYCAST_TOPOLOGY, POLYCAST_PARAMS, POLYCAST_MULTICAST and
+POLYCAST_TOPOLOGY, POLYCAST_PARAMS, POLYCAST_SUMS, POLYCAST_MULTICAST and
 POLYCAST_SHARED_MEMORY count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
@@ -102,6 +104,14 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
 
+    /// A reduction that has the same bits in any order, as of integers and bits; by default what is combined are floating-point numbers
+    #[arg(long)]
+    exact: bool,
+
+    /// The communicator has only some of the job's ranks; by default it has all of them
+    #[arg(long)]
+    subset: bool,
+
     /// Calls of the operation that the communicator has had before; by default it is said from which call on what serves
     #[arg(long, value_name = "N")]
     earlier_calls: Option<u64>,
@@ -142,6 +152,7 @@ pub fn run(args: Args) -> Outcome {
         hosts: args.hosts.as_deref(),
         topology: settings.topology.as_ref(),
         network,
+        is_of_all: !args.subset,
     })?;
     let there = there(&args, &settings);
     if !placement.placed.unplaced_hosts.is_empty() {
@@ -173,6 +184,11 @@ fn there(args: &Args, settings: &Settings) -> Capabilities {
 const TO_FIND_OUT: &str = "nothing faster than the MPI is known for such calls; `polycast tune` on these hosts finds out, \
                            or POLYCAST_TUNE=20s within a job";
 
+/// The same where jobs compare challengers.
+const TO_FIND_OUT_MORE: &str = "no rule knows what is faster than the MPI for such calls: jobs find out, within 2 % of the time of \
+                                such calls, and the next one knows; `polycast tune` on these hosts, or POLYCAST_TUNE=20s within a job, finds \
+                                it before";
+
 /// Everything that is said, as `--json` says it.
 #[derive(Serialize)]
 struct Answer {
@@ -184,6 +200,9 @@ struct Answer {
     switches: u32,
     /// The rate, latency and share of multicast as `--rate` and the like assume them; a job
     /// measures them.
+    /// The sums that are served, where the call is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sums: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,6 +217,10 @@ struct Answer {
     /// The rule that came nearest to serving any size, where the MPI serves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
+    /// The ways that jobs compare with the MPI where no rule says what serves: for calls of the
+    /// size that was given, or of some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<Comparison>,
     /// The changes by the environment and by options, one line each.
     notes: Vec<String>,
 }
@@ -222,8 +245,11 @@ impl Answer {
         let shipped = Table::shipped();
         let prediction =
             settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
-        let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref());
+        let of_sums = Table::of_sums();
+        let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref())
+            .with_sums(settings.sums_in_force(), &of_sums);
         let collective = args.collective;
+        let is_sum = collective.combines() && !args.exact;
         let planner = times::planner(Site::new(placed), settings.parameters.as_ref().map(|(read, _)| read));
         let times = |choice: &Choice, bytes| match choice {
             Choice::Algorithm(algorithm) => {
@@ -235,11 +261,12 @@ impl Answer {
         let mut notes = settings.notes.clone();
         let policy = Policy::new(rules, *shape);
         let epochs: Vec<(u64, Epoch)> = match args.earlier_calls {
+            _ if is_sum => vec![(0, Epoch::FIRST)],
             Some(earlier_calls) => vec![(earlier_calls, policy.epoch(collective, earlier_calls))],
             None => policy.epochs(collective).collect(),
         };
         let decision = args.bytes.map(|bytes| {
-            let call = Call { collective, bytes };
+            let call = Call { is_sum, ..Call::new(collective, bytes) };
             let explain = |(earlier_calls, _): &(u64, Epoch)| {
                 (*earlier_calls, Explanation::new(rules, *shape, there, &call, *earlier_calls))
             };
@@ -261,11 +288,12 @@ impl Answer {
                 parameters.map(|(read, _)| OnTwoLevels::new(collective, choice, placed, read, bytes));
             let two_level = two_level.and_then(|found| found.map_err(|why| notes.extend(why)).ok());
             let later = stages[1..].iter().map(|(calls, explanation)| Later::new(explanation, *calls));
-            let decision = Decision::new(explanation, table, bytes, reason);
+            let decision = Decision::new(explanation, table, of_sums.origin(), bytes, reason);
             Decision { times, measured, two_level, later: later.collect(), nearest: last, ..decision }
         });
         let sizes = |(earlier_calls, epoch)| {
-            let sizes = policy.sizes(collective, there, epoch).into_iter();
+            let kind = Call { is_sum, ..Call::new(collective, Bytes(0)) };
+            let sizes = policy.sizes(&kind, there, epoch).into_iter();
             sizes.map(move |(first, choice)| SizeRange {
                 earlier_calls,
                 from_bytes: first.0,
@@ -282,8 +310,15 @@ impl Answer {
                 .map(|size| &size.choice)
                 .chain(decision.iter().flat_map(Decision::choices))
                 .all(is_stock);
+        let challenging = Policy::new(rules.with_challengers(!settings.are_trials_off), *shape);
+        let compared = match args.bytes {
+            // Trials would change the order of sums.
+            _ if is_sum => Vec::new(),
+            Some(bytes) => Comparison::of(&challenging, collective, there, bytes).into_iter().collect(),
+            None => Comparison::of_some(&challenging, collective, there),
+        };
         if finds_nothing {
-            notes.push(TO_FIND_OUT.to_owned());
+            notes.push(if compared.is_empty() { TO_FIND_OUT } else { TO_FIND_OUT_MORE }.to_owned());
         }
         let nearest = (finds_nothing && decision.is_none())
             .then(|| policy::nearest_rule(rules, *shape, there, collective))
@@ -300,6 +335,7 @@ impl Answer {
             ranks_per_node: shape.ranks_per_node,
             ranks_per_processor: shape.ranks_per_processor,
             switches: shape.switches,
+            sums: is_sum.then(|| rules.sums().to_string()),
             rate: args.rate.map(|rate| rate.to_string()),
             latency: args.latency.map(|latency| latency.to_string()),
             multicast_percent: args
@@ -309,6 +345,7 @@ impl Answer {
             sizes,
             nearest: nearest.as_ref().map(Nearest::new),
             decision,
+            compared,
             notes,
         }
     }
@@ -321,6 +358,7 @@ impl Answer {
             format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}, switches {switches}");
         let network = [
             ("ranks_per_processor", (*ranks_per_processor > 1).then(|| ranks_per_processor.to_string())),
+            ("sums", self.sums.clone()),
             ("rate", self.rate.clone()),
             ("latency", self.latency.clone()),
             ("multicast_percent", self.multicast_percent.map(|percent| percent.to_string())),
@@ -334,6 +372,7 @@ impl Answer {
                 let later: String = decision.later.iter().map(Later::in_short).collect();
                 let heading = format!("{collective} of {}, {on}: {choice}{later}", exact_size(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
+                self.compared.iter().try_for_each(|compared| compared.write(&mut out))?;
                 decision.write(&mut out, lists_rules)?;
             }
             None => {
@@ -345,6 +384,7 @@ impl Answer {
                     writeln!(out, "  from {:>8}   {}", Bytes(size.from_bytes), size.choice)?;
                 }
                 self.nearest.iter().try_for_each(|nearest| nearest.write(&mut out))?;
+                Comparison::write_all(&self.compared, &mut out)?;
             }
         }
         if !self.notes.is_empty() {

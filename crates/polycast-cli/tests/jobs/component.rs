@@ -31,7 +31,8 @@ fn open_mpi_lists_its_parameters() {
         command.args(["--param", "coll", "polycast", "--level", "9"]).env(path, folder).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let forced = FORCED.map(|variable| variable.trim_start_matches("POLYCAST_").to_lowercase());
-    for name in forced.iter().map(String::as_str).chain(["priority", "table", "multicast", "report"]) {
+    for name in forced.iter().map(String::as_str).chain(["priority", "table", "sums", "multicast", "report"])
+    {
         assert!(listed.contains(&format!("\"coll_polycast_{name}\"")), "{name}: {listed}");
     }
 }

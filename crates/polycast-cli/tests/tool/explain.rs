@@ -232,7 +232,8 @@ fn without_multicast_memory_is_still_shared() {
     };
     for (further, off) in [(&["--no-multicast"][..], &[][..]), (&[], &["POLYCAST_MULTICAST"])] {
         assert_eq!(of("bcast", further, off), "two-level:between=chain,segment=3KiB");
-        assert_eq!(of("reduce", further, off), "two-level:segment=3KiB");
+        assert_eq!(of("reduce", &[further, &["--exact"]].concat(), off), "two-level:segment=3KiB");
+        assert_eq!(of("reduce", further, off), "two-level:between=pairwise,segment=8KiB");
         let off = [off, &["POLYCAST_SHARED_MEMORY"]].concat();
         assert!(!of("bcast", further, &off).starts_with("two-level"), "{further:?}");
         assert_eq!(of("reduce", further, &off), "stock");
@@ -274,9 +275,77 @@ fn where_nothing_is_known_it_is_said_how_to_find_out() {
             "{text}"
         );
         assert!(joined.contains("`polycast tune`") && text.contains("POLYCAST_TUNE=20s"), "{text}");
-        assert!(text.lines().count() < 15, "the answer stays in sight: {text}");
+        assert!(joined.contains("compared with the MPI"), "{text}");
+        assert!(text.lines().count() < 24, "the answer stays in sight: {text}");
     }
     let forced =
         output(world.polycast(&["explain", "--ranks", "64", "--nodes", "1"]).env("POLYCAST_BCAST", "stock"));
     assert!(!forced.contains("polycast tune"), "who forces it wants no other: {forced}");
+}
+
+/// Of clusters that no rule is for, a job finds out by itself: it is said what it will compare, and from when on.
+#[test]
+fn what_a_job_will_compare_is_told() {
+    let world = world();
+    let explain = |more: &[&str], environment: &[(&str, &str)]| -> Value {
+        let shape = ["--ranks", "4096", "--nodes", "64", "--rate", "20gbit", "--latency", "20us", "--json"];
+        let mut command = world.polycast(&[&["explain"], &shape[..], more].concat());
+        serde_json::from_str(&output(command.envs(environment.iter().copied()))).unwrap()
+    };
+    for collective in ["allreduce", "allgather", "alltoall", "barrier", "gather", "reduce", "scatter"] {
+        let exact = ["allreduce", "reduce"].contains(&collective).then_some("--exact");
+        let asked = ["--collective", collective, "--bytes", "64"].into_iter().chain(exact);
+        let answer = explain(&asked.collect::<Vec<_>>(), &[]);
+        assert_eq!(answer["decision"]["choice"], "stock");
+        let compared = &answer["compared"][0];
+        assert_eq!(compared["earlier_calls"], 256, "{answer}");
+        let challengers = compared["challengers"].as_array().unwrap();
+        assert!((1..=3).contains(&challengers.len()), "{answer}");
+        let times = challengers.iter().map(|way| way["predicted_ns"].as_u64().unwrap());
+        assert!(times.is_sorted(), "{answer}");
+        assert!(answer["notes"].to_string().contains("within 2 %"), "{answer}");
+    }
+    let allreduce = ["--collective", "allreduce", "--bytes", "64KiB", "--exact"];
+    assert_eq!(explain(&allreduce, &[])["compared"][0]["earlier_calls"], 32);
+    let nothing = |more: &[&str], environment: &[(&str, &str)]| {
+        let answer = explain(&[&allreduce[..], more].concat(), environment);
+        assert_eq!(answer["compared"], Value::Null, "{answer}");
+    };
+    nothing(&[], &[("POLYCAST_TRIALS", "off")]);
+    nothing(&[], &[("POLYCAST_ALLREDUCE", "stock")]);
+    nothing(&["--table", "cluster.toml"], &[]);
+    let text =
+        output(&mut world.polycast(&["explain", "--collective", "gather", "--ranks", "64", "--nodes", "16"]));
+    assert!(text.contains("compared with the MPI, from the 257th call on at the latest"), "{text}");
+}
+
+/// What is combined are floating-point numbers, unless it is said otherwise: from the first call on, by a way that keeps their order.
+#[test]
+fn sums_go_one_way() {
+    let world = world();
+    let of = |further: &[&str], sums: &str| {
+        let arguments = ["explain", "--json", "--collective", "allreduce", "--bytes", "1KiB"];
+        let mut command = world.polycast(&[&arguments[..], further].concat());
+        let answer: Value =
+            serde_json::from_str(&output(command.env("POLYCAST_SUMS", sums))).expect("one JSON object");
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let [choice, by] = ["choice", "decided_by"].map(|key| word(&answer["decision"][key]));
+        (choice, word(&answer["sums"]), by, answer["decision"]["later"].clone())
+    };
+    let node = ["--ranks", "8", "--nodes", "1", "--ranks-per-processor", "4"];
+    let (choice, sums, by, later) = of(&node, "");
+    assert_eq!((choice.as_str(), sums.as_str(), later), ("cells", "auto", Value::Null));
+    assert!(by.contains("default.toml"), "{by}");
+    let (exact, sums, _, later) = of(&[&node[..], &["--exact"]].concat(), "");
+    assert_eq!((exact.as_str(), sums.as_str()), ("stock", ""));
+    assert_eq!(later[0]["choice"], "cells");
+    assert_eq!(of(&[&node[..], &["--subset"]].concat(), "").0, "stock");
+    assert_eq!((of(&node, "mpi").0, of(&node, "mpi").2), ("stock".to_owned(), "environment".to_owned()));
+    // Three ranks of a node are no part of the tree of nine.
+    for (ranks, expected) in [("8", "two-level:between=recursive-doubling"), ("9", "recursive-doubling")] {
+        let nodes = if ranks == "8" { "2" } else { "3" };
+        let (choice, sums, by, _) = of(&["--ranks", ranks, "--nodes", nodes], "canonical");
+        assert_eq!((choice.as_str(), sums.as_str()), (expected, "canonical"));
+        assert!(ranks == "8" || by.contains("sums.toml"), "{by}");
+    }
 }

@@ -112,6 +112,7 @@ fn the_page_has_the_keys_that_are_printed() {
         ("explain", [&["explain", "--no-multicast", "--nodes", "3"], &shared[..]].concat()),
         ("explain", vec!["explain", "--ranks", "4", "--nodes", "1", "--bytes", "64KiB"]),
         ("explain", vec!["explain", "--ranks", "64", "--nodes", "1"]),
+        ("explain", vec!["explain", "--collective", "allreduce", "--ranks", "4", "--nodes", "1"]),
         ("predict", [&predict[..], &["--ranks", "8", "--bytes", "64KiB"]].concat()),
         ("predict", [&["predict", "--ranks-per-host", "2"], &shared[..]].concat()),
         ("predict", [&["predict", "--ranks-per-host", "3"], &shared[..]].concat()),

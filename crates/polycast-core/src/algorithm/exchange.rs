@@ -11,7 +11,8 @@
 //! root gets the vector once. Who owns a share has all contributions to it apart, so any order of combination can be kept: rings cannot do that. `P-1` steps,
 //! and as many to spread the result: for long vectors (Thakur et al. 2005, §3.4, for the exchange; the order is ours). In segments, a
 //! reduction's results of one go beside contributions to the next, without which it takes twice as long. Each step is granted by who receives, as in an
-//! all-to-all (`alltoall/pairwise.rs` says why).
+//! all-to-all (`alltoall/pairwise.rs` says why). A reduction's ranks have not all the same to do, so they are not in step, and a grant may have to wait until a
+//! message has left its sender's port. So one step more is granted than what comes: else that takes 1.3 times as long.
 //!
 //! Who takes part may have several parts of the tree combined already, as nodes do whose ranks are no subtree (two levels): each of
 //! these goes apart.
@@ -147,9 +148,14 @@ impl<'a> ShareExchange<'a> {
         if self.call.collective == Collective::Reduce { 1 } else { segments.max(1) }
     }
 
+    /// The number of steps that are granted before what they bring has come.
+    fn window(&self) -> u32 {
+        if self.call.collective == Collective::Reduce { 2 } else { 1 }
+    }
+
     /// Adds lanes for contributions; where they come is said by [`ShareExchange::combine`].
     fn exchange(&mut self) -> (LanesByDistance, LanesByDistance) {
-        let distances = 1..self.call.ranks;
+        let (distances, window) = (1..self.call.ranks, self.window());
         let is_owner = !self.segments(self.me).is_empty();
         let mut receives: LanesByDistance = Vec::new();
         for further in distances.clone() {
@@ -170,7 +176,7 @@ impl<'a> ShareExchange<'a> {
             let grants = self.has_grants().then(|| {
                 let grants = Kind::Messages(Stream::receive(Rank(to), GRANTS));
                 let lane = self.list.lane(grants);
-                for _ in usize::from(further == 1)..segments.len().div_ceil(per_round) {
+                for _ in usize::from(further <= window)..segments.len().div_ceil(per_round) {
                     self.list.add(lane, Action::Receive(Slice::scratch(0..0)), After::Start);
                 }
                 lane
@@ -178,7 +184,7 @@ impl<'a> ShareExchange<'a> {
             let lane = self.list.lane(Kind::Messages(Stream::send(Rank(to), CONTRIBUTIONS)));
             self.list.lane_mut(lane).phase = 1;
             for (index, segment) in segments.iter().enumerate() {
-                let granted = (index / per_round + usize::from(further > 1)) as u64;
+                let granted = (index / per_round + usize::from(further > window)) as u64;
                 let after = match grants {
                     Some(lane) if granted > 0 => After::Steps { lane, count: granted },
                     _ => After::Start,
@@ -198,21 +204,22 @@ impl<'a> ShareExchange<'a> {
         self.call.ranks > 2
     }
 
-    /// Adds lanes on which this rank tells each other one that it has what the step before should
-    /// bring; the first step of the first round needs no grant.
+    /// Adds lanes on which this rank tells each other one that it has what an earlier step should
+    /// bring; the first steps of the first round need no grant.
     fn grant(&mut self, receives: &LanesByDistance) {
         let segments = self.segments(self.me).len();
         if segments == 0 || !self.has_grants() {
             return;
         }
-        let per_round = self.segments_per_round(segments);
+        let (per_round, window) = (self.segments_per_round(segments), self.window());
         for further in 1..self.call.ranks {
             let to = Rank(self.at(self.call.ranks - further));
             let lane = self.list.lane(Kind::Messages(Stream::send(to, GRANTS)));
-            let before = if further == 1 { self.call.ranks - 1 } else { further - 1 };
+            let is_of_round = further > window;
+            let before = if is_of_round { further - window } else { self.call.ranks - 1 + further - window };
             let parts = self.parts[self.at(self.call.ranks - before) as usize].len();
-            for round in usize::from(further == 1)..segments.div_ceil(per_round) {
-                let rounds = round + usize::from(further > 1);
+            for round in usize::from(!is_of_round)..segments.div_ceil(per_round) {
+                let rounds = round + usize::from(is_of_round);
                 let count = (parts * (rounds * per_round).min(segments)) as u64;
                 let after = receives[before as usize - 1].map(|lane| After::Steps { lane, count });
                 let nothing = Action::Send(Slice::scratch(0..0));

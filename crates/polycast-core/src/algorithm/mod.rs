@@ -40,6 +40,7 @@ pub mod scatter;
 mod shares;
 mod spec;
 mod two_level;
+mod work;
 
 pub use build::{Builder, OnNodes};
 pub use entry::{Entry, Form, MadeFor, Raced};
@@ -49,3 +50,4 @@ pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
 pub use registry::Registry;
 pub use spec::{Algorithm, ParameterValues};
+pub use work::{CallWork, Spread};

@@ -49,10 +49,19 @@ impl Choice {
 
     /// The choice for a call whose contributions have to be combined in the order of ranks: the MPI
     /// below in place of an algorithm that is for operations that commute only.
-    pub fn in_order(self) -> Choice {
+    pub fn in_order(self, shape: CommunicatorShape) -> Choice {
+        match self.keeps(shape) < CombinationOrder::Ranks {
+            true => Choice::Stock,
+            false => self,
+        }
+    }
+
+    /// The order of combination that the choice keeps on communicators of this shape. The MPI's is
+    /// as good as any, for a program that expects no other.
+    pub(super) fn keeps(self, shape: CommunicatorShape) -> CombinationOrder {
         match self {
-            Choice::Algorithm(algorithm) if algorithm.entry.keeps < CombinationOrder::Ranks => Choice::Stock,
-            other => other,
+            Choice::Stock => CombinationOrder::Tree,
+            Choice::Algorithm(algorithm) => algorithm.keeps_in(shape.nodes, shape.are_parts),
         }
     }
 }
@@ -156,13 +165,14 @@ mod tests {
 
     #[test]
     fn what_keeps_no_order_is_for_operations_that_commute() {
+        let shape = CommunicatorShape::new(16, 4, None).unwrap();
         for (text, expected) in
             [("ring", "stock"), ("halving-doubling", "halving-doubling"), ("stock", "stock")]
         {
             let choice = Choice::read(Collective::Allreduce, text).unwrap();
-            assert_eq!(choice.in_order().to_string(), expected);
+            assert_eq!(choice.in_order(shape).to_string(), expected);
         }
-        assert_eq!(Choice::read(Collective::Allgather, "ring").unwrap().in_order().to_string(), "ring");
+        assert_eq!(Choice::read(Collective::Allgather, "ring").unwrap().in_order(shape).to_string(), "ring");
     }
 
     #[test]

@@ -1,58 +1,16 @@
+mod stage_of_sums;
+mod ways;
+
 use std::ops::RangeInclusive;
 
+use super::challengers::{self, ChallengedSizes};
 use super::prediction::Best;
+use super::sums::WaysOfSums;
 use super::to_stock::ToStock;
-use super::trials::{MAX_ARMS, Sameness};
+use super::trials::Sameness;
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
-use super::{Rule, Table};
+use super::{Rule, Rules, ServedSums, Table};
 use crate::units::Bytes;
-
-/// The forced choices, tables and predictions that decide about the calls on a communicator, from
-/// its first to its last.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
-    /// Choices that the user forces. Each serves every call of its collective, where the
-    /// communicator has what it needs.
-    forced: &'a [(Collective, Choice)],
-    /// The user's table, if there is one, and the table that polycast comes with.
-    tables: (Option<&'a Table>, &'a Table),
-    prediction: Option<&'a Prediction>,
-}
-
-impl<'a> Rules<'a> {
-    /// Puts together what the user wants. A collective for which a choice is `forced` asks no table
-    /// of the `user`, and asks the shipped one where that choice cannot be had. Predictions do not
-    /// overrule the user's table.
-    pub fn new(
-        forced: &'a [(Collective, Choice)],
-        user: Option<&'a Table>,
-        shipped: &'a Table,
-        prediction: Option<&'a Prediction>,
-    ) -> Rules<'a> {
-        Rules { forced, tables: (user, shipped), prediction }
-    }
-
-    /// The choice that the user forces for all calls of a collective, if there is one.
-    pub fn forced(&self, collective: Collective) -> Option<Choice> {
-        self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
-    }
-
-    fn user(&self, collective: Collective) -> Option<&'a Table> {
-        self.tables.0.filter(|_| self.forced(collective).is_none())
-    }
-
-    /// The table that decides about the calls of a collective for which nothing is forced, or where that cannot be had.
-    pub fn table(&self, collective: Collective) -> &'a Table {
-        self.user(collective).unwrap_or(self.tables.1)
-    }
-
-    /// The prediction that chooses among trees in the table's place, if there is one for the
-    /// collective. The rules for stock and multicast stand: predictions know of neither, and of one
-    /// collective only.
-    pub fn prediction(&self, collective: Collective) -> Option<&'a Prediction> {
-        self.prediction.filter(|_| collective == Prediction::COLLECTIVE && self.user(collective).is_none())
-    }
-}
 
 /// The choice for a call, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +30,19 @@ pub enum By {
     Rule(usize),
     /// The predicted times, in place of the rule that would have decided, if there is one.
     Prediction(Option<usize>),
+    /// The user, who leaves all sums to the MPI.
+    Sums,
+    /// The rule at this place of the [table for sums](Rules::table_of_sums).
+    RuleOfSums(usize),
     /// No source: no rule is for the call, so stock serves.
     Nobody,
+}
+
+impl By {
+    /// True if the user has decided about all calls of this kind: nothing is compared.
+    pub fn is_users(self) -> bool {
+        matches!(self, By::Forced | By::Sums)
+    }
 }
 
 /// The choices for all calls on one communicator, prepared so that each call is decided in
@@ -93,11 +62,16 @@ pub enum By {
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
-/// 4. `to_stock` is what `stages` come to.
+/// 4. `to_stock` is what `stages` and `sums` come to.
+/// 5. Sums have one stage: no call number changes who serves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
+    shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
+    /// The stage of sums, for reductions to one rank and to all.
+    sums: [Stage; 2],
+    ways_of_sums: WaysOfSums,
 }
 
 /// The intervals of sizes in an epoch.
@@ -116,6 +90,8 @@ pub struct Interval {
     runner_up: Option<Choice>,
     /// True if the network may change the choice, and has not been measured yet.
     asks: bool,
+    /// True if what goes to the MPI has challengers.
+    is_challenged: bool,
 }
 
 impl Interval {
@@ -129,7 +105,7 @@ impl Interval {
     /// True if the MPI serves calls of these sizes whatever the communicator has, and whatever the
     /// network is like.
     pub(super) fn is_to_stock(&self) -> bool {
-        !self.asks && self.options.iter().all(|option| option.choice == Choice::Stock)
+        !self.asks && !self.is_challenged && self.options.iter().all(|option| option.choice == Choice::Stock)
     }
 
     /// True if the network may change who serves calls of these sizes, and has not been measured
@@ -147,18 +123,55 @@ impl Decision {
 impl Policy {
     /// Builds the policy that `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
-        Policy::of_stages(Collective::ALL.map(|collective| {
+        let stages = Collective::ALL.map(|collective| {
             let (forced, table) = (rules.forced(collective), rules.table(collective));
             let forced = forced.filter(|choice| choice.suits(shape));
             let predicted = rules.prediction(collective).map(Prediction::best).unwrap_or_default();
             let relevant: Vec<Relevant> = relevant(table, collective, shape).collect();
-            let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
-            first_calls.map(|first| Stage::new(forced, &predicted, &relevant, first)).collect()
-        }))
+            let challenged =
+                rules.challenges(collective) && challengers::are_challenged(shape.ranks, shape.nodes);
+            let challenged: &[ChallengedSizes] = if challenged { &challengers::CHALLENGED } else { &[] };
+            let of_challengers = challenged.iter().map(|sizes| Range::from_to(sizes.first_call, u64::MAX));
+            let first_calls = borders(relevant.iter().map(|rule| rule.calls).chain(of_challengers));
+            let stage = |first| Stage::new(forced, &predicted, &relevant, challenged, first);
+            first_calls.into_iter().map(stage).collect()
+        });
+        let ways = WaysOfSums::new(rules.sums(), shape);
+        let sums = SUMMED.map(|collective| Stage::of_sums(rules, collective, shape, ways));
+        Policy::of_stages(shape, stages, sums, ways)
     }
 
-    pub(super) fn of_stages(stages: [Box<[Stage]>; Collective::ALL.len()]) -> Policy {
-        Policy { to_stock: std::array::from_fn(|of| ToStock::of(&stages[of])), stages }
+    pub(super) fn of_stages(
+        shape: CommunicatorShape,
+        stages: [Box<[Stage]>; Collective::ALL.len()],
+        sums: [Stage; 2],
+        ways_of_sums: WaysOfSums,
+    ) -> Policy {
+        let to_stock = std::array::from_fn(|of| {
+            let of_sums = SUMMED.iter().zip(&sums).filter(|(summed, _)| **summed as usize == of);
+            ToStock::of(stages[of].iter().chain(of_sums.map(|(_, stage)| stage)))
+        });
+        Policy { shape, to_stock, stages, sums, ways_of_sums }
+    }
+
+    /// The shape of the communicator.
+    pub fn shape(&self) -> CommunicatorShape {
+        self.shape
+    }
+
+    /// The sums that are served.
+    pub fn served_sums(&self) -> ServedSums {
+        self.ways_of_sums.served
+    }
+
+    /// True if a call may go this way where nobody forces one: not all ways are for sums.
+    pub(super) fn may_go(&self, call: &Call, choice: Choice) -> bool {
+        !call.is_sum || self.ways_of_sums.has(choice)
+    }
+
+    /// The choice for a call whose contributions have to be combined in the order of ranks.
+    pub(super) fn in_order(&self, choice: Choice) -> Choice {
+        self.ways_of_sums.in_order(choice)
     }
 
     /// The sizes of calls that the MPI serves whatever the communicator has, however many calls
@@ -183,54 +196,50 @@ impl Policy {
     /// The interval of sizes that a call lies in, with its decisions.
     #[inline]
     pub fn for_sizes_of(&self, call: &Call, epoch: Epoch) -> &Interval {
-        &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)]
+        &self.stage(call, epoch).intervals[self.interval(call, epoch)]
     }
 
     /// The number of the interval of sizes that a call lies in, from 0.
     #[inline]
     pub fn interval(&self, call: &Call, epoch: Epoch) -> usize {
-        let stage = self.stage(call.collective, epoch);
+        let stage = self.stage(call, epoch);
         stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1
     }
 
     /// Sizes that are in the same interval as a call's, and in the same trials.
     pub fn sizes_alike(&self, call: &Call, epoch: Epoch) -> RangeInclusive<u64> {
-        let first_bytes = &self.stage(call.collective, epoch).first_bytes;
+        let first_bytes = &self.stage(call, epoch).first_bytes;
         let interval = self.interval(call, epoch);
         let last = first_bytes.get(interval + 1).map_or(u64::MAX, |next| next - 1);
         let (first, digits) = (first_bytes[interval], Sameness::sizes_alike(call.bytes.0));
         first.max(*digits.start())..=last.min(*digits.end())
     }
 
-    /// The choices that trials compare in an interval: the best first, stock last, and before it
-    /// the rule's next best or the runner-up of a close prediction.
-    pub fn ways_of(
-        &self,
-        collective: Collective,
-        interval: usize,
-        there: Capabilities,
-        epoch: Epoch,
-    ) -> impl Iterator<Item = Choice> {
-        let Interval { options, runner_up, .. } = &self.stage(collective, epoch).intervals[interval];
-        let served = options.iter().map(|option| option.choice).filter(|choice| *choice != Choice::Stock);
-        let there = served.chain(*runner_up).filter(move |choice| there.has(choice.needs()));
-        there.take(MAX_ARMS - 1).chain([Choice::Stock])
-    }
-
     /// The number of intervals of sizes.
     pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
-        self.stage(collective, epoch).intervals.len()
+        self.stage_of(collective, epoch).intervals.len()
     }
 
     #[inline]
-    fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
+    fn stage(&self, call: &Call, epoch: Epoch) -> &Stage {
+        match call.is_sum {
+            true => &self.sums[usize::from(call.collective == Collective::Allreduce)],
+            false => self.stage_of(call.collective, epoch),
+        }
+    }
+
+    /// The stage of calls that may be combined in any order.
+    #[inline]
+    fn stage_of(&self, collective: Collective, epoch: Epoch) -> &Stage {
         let stages = &self.stages[collective as usize];
         &stages[epoch.0.min(stages.len() - 1)]
     }
 
     /// Whether the network has to be measured for some call.
     pub fn asks(&self) -> bool {
-        self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
+        let is_unknown = self.shape.nodes > 1 && self.shape.network.is_none();
+        let asks = |interval: &Interval| interval.asks || is_unknown && interval.is_challenged;
+        self.stages.iter().flatten().chain(&self.sums).any(|stage| stage.intervals.iter().any(asks))
     }
 
     /// True if the network must be measured before this call: its measurement may change who serves
@@ -241,11 +250,12 @@ impl Policy {
         interval.may_change(there) || (interval.choose(there).choice != Choice::Stock && self.asks())
     }
 
-    /// The choices by size: the first size of each interval, rising from 0, and its choice.
-    pub fn sizes(&self, collective: Collective, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
-        let stage = self.stage(collective, epoch);
+    /// The choices by size for calls of this kind, whatever its size: the first size of each
+    /// interval, rising from 0, and its choice.
+    pub fn sizes(&self, kind: &Call, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
+        let stage = self.stage(kind, epoch);
         let choice = |first: &u64| {
-            let call = Call { collective, bytes: Bytes(*first) };
+            let call = Call { bytes: Bytes(*first), ..*kind };
             (call.bytes, self.choose(&call, there, epoch).choice)
         };
         let mut sizes: Vec<(Bytes, Choice)> = stage.first_bytes.iter().map(choice).collect();
@@ -271,9 +281,13 @@ impl Policy {
     }
 }
 
+/// The collectives that combine, in the order of [`Policy`]'s stages of sums.
+const SUMMED: [Collective; 2] = [Collective::Reduce, Collective::Allreduce];
+
 /// A rule that may decide about calls on communicators of a shape: for sizes in `bytes`, after a
 /// number of earlier calls in `calls`.
 struct Relevant {
+    by: fn(usize) -> By,
     index: usize,
     choice: Choice,
     next: Option<Choice>,
@@ -293,8 +307,9 @@ fn relevant(
     let of = move |(index, rule): (usize, &Rule)| {
         let (bytes, calls) = (Range::all(), Range::all());
         let (choice, next) = (rule.choice, rule.next.filter(|next| next.suits(shape)));
-        let mut relevant = Relevant { index, choice, next, bytes, calls, holds: true, is_open: false };
-        let any_call = Call { collective, bytes: Bytes(0) };
+        let by = By::Rule;
+        let mut relevant = Relevant { by, index, choice, next, bytes, calls, holds: true, is_open: false };
+        let any_call = Call::new(collective, Bytes(0));
         for condition in &rule.conditions {
             let value = || condition.property.of(shape, &any_call, 0);
             let holds = || value().is_some_and(|value| condition.range.contains(value));
@@ -326,12 +341,22 @@ pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
 }
 
 impl Stage {
-    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees.
-    fn new(forced: Option<Choice>, predicted: &[Best], relevant: &[Relevant], first_call: u64) -> Stage {
+    /// Builds the stage that begins with call `first_call`. `predicted` are the best trees,
+    /// `challenged` the sizes that have challengers.
+    fn new(
+        forced: Option<Choice>,
+        predicted: &[Best],
+        relevant: &[Relevant],
+        challenged: &[ChallengedSizes],
+        first_call: u64,
+    ) -> Stage {
+        let challenged: Vec<&ChallengedSizes> =
+            challenged.iter().filter(|sizes| sizes.first_call <= first_call).collect();
         let relevant: Vec<&Relevant> =
             relevant.iter().filter(|rule| rule.calls.contains(first_call)).collect();
         let mut starts = borders(relevant.iter().map(|rule| rule.bytes));
         starts.extend(predicted.iter().map(|best| best.first.0));
+        starts.extend(challenged.iter().map(|sizes| sizes.first_bytes));
         starts.sort_unstable();
         starts.dedup();
         let of = |first: u64| -> (u64, Interval) {
@@ -347,7 +372,8 @@ impl Stage {
             };
             let is_new = |choice: &Choice| options.iter().all(|option| option.choice != *choice);
             let runner_up = runner_up.filter(is_new);
-            (first, Interval { options, runner_up, asks: asks(by_rule()) })
+            let is_challenged = challenged.iter().any(|sizes| sizes.first_bytes <= first);
+            (first, Interval { options, runner_up, asks: asks(by_rule()), is_challenged })
         };
         let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();
         intervals.dedup_by(|later, earlier| later.1 == earlier.1);
@@ -383,7 +409,7 @@ fn options<'a>(
         (Choice::Algorithm(table), Some(choice)) if table.entry.is_of_messages() => {
             Decision { choice, by: By::Prediction(Some(rule.index)) }
         }
-        (choice, _) => Decision { choice, by: By::Rule(rule.index) },
+        (choice, _) => Decision { choice, by: (rule.by)(rule.index) },
     });
     let predicted = predicted.map(|choice| Decision { choice, by: By::Prediction(None) });
     let all = forced.into_iter().chain(by_rule).chain(predicted).chain([Decision::STOCK]);

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::chooser::Chooser;
+use super::sums::WaysOfSums;
 use super::{
     By, Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Decision, Policy, Property,
-    Range, Rule, Rules,
+    Range, Rule, Rules, Table,
 };
 use crate::units::Bytes;
 
@@ -51,6 +52,8 @@ pub enum Verdict {
     OneNode,
     /// The rule is for nodes of about as many ranks each.
     EvenNodes,
+    /// The rule's way does not combine in the one order that sums have.
+    OtherOrder,
     /// The rule uses what the communicator lacks.
     Lacks(Capabilities),
     /// The first condition that did not hold.
@@ -75,14 +78,20 @@ impl Explanation {
         let policy = Arc::new(Policy::new(rules, shape));
         let decision = Chooser::supposing(policy, there, earlier_calls).by_rules(call);
         let in_table = rules.table(call.collective).rules();
+        let of_sums = rules.table_of_sums().map_or(&[][..], Table::rules);
         let (before, decided) = match decision.by {
-            By::Forced => (&[][..], None),
+            By::Forced | By::Sums => (&[][..], None),
             By::Rule(place) | By::Prediction(Some(place)) => (&in_table[..place], in_table.get(place)),
             By::Prediction(None) | By::Nobody => (in_table, None),
+            By::RuleOfSums(place) => (in_table, of_sums.get(place)),
         };
         let of_operation = before.iter().filter(|rule| rule.collective == call.collective);
-        let passed_over =
-            of_operation.map(|rule| LookedAt::passed_over(rule, shape, there, call, earlier_calls));
+        let ways = WaysOfSums::new(rules.sums(), shape);
+        let earlier_calls = if call.is_sum { ways.decided_after() } else { earlier_calls };
+        let passed_over = of_operation.map(|rule| match call.is_sum && !ways.has(rule.choice) {
+            true => LookedAt::new(rule, Verdict::OtherOrder, Distance { conditions: 1, doublings: 0 }),
+            false => LookedAt::passed_over(rule, shape, there, call, earlier_calls),
+        });
         let matched = decided.map(|rule| LookedAt::new(rule, Verdict::Matches, Distance::default()));
         Explanation { decision, looked_at: passed_over.chain(matched).collect() }
     }
@@ -115,7 +124,7 @@ pub fn nearest_rule(
         let condition = |of| rule.conditions.iter().find(|condition| condition.property == of);
         let of_call = [Property::Bytes, Property::EarlierCalls].map(condition);
         let [bytes, earlier_calls] = of_call.map(|condition| condition.map_or(0, |of| of.range.first()));
-        let call = Call { collective, bytes: Bytes(bytes) };
+        let call = Call::new(collective, Bytes(bytes));
         let is_of_all_calls = of_call.iter().all(Option::is_none);
         (LookedAt::passed_over(rule, shape, there, &call, earlier_calls), is_of_all_calls)
     });
@@ -183,6 +192,7 @@ impl fmt::Display for Verdict {
             Verdict::Matches => f.pad("matches"),
             Verdict::OneNode => f.pad("is for ranks of one node"),
             Verdict::EvenNodes => f.pad("is for nodes of about as many ranks each"),
+            Verdict::OtherOrder => f.pad("does not combine in the order that sums have"),
             Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
             Verdict::Misses { expected, found: Some(found) } => {
                 write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))
@@ -197,8 +207,6 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Table;
-
     const TABLE: &str = r#"version = 1
 [[rule]]
 collective = "bcast"
@@ -226,7 +234,7 @@ because = "measured"
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
         let table = Table::parse(TABLE, "t").unwrap();
         let forced = forced.map(|choice| (Collective::Broadcast, choice.parse().unwrap()));
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+        let call = Call::new(Collective::Broadcast, Bytes(bytes));
         let there = Capabilities::PRIVATE;
         Explanation::new(Rules::new(forced.as_slice(), None, &table, None), shape, there, &call, 0)
     }
@@ -269,7 +277,7 @@ because = "measured"
             [[rule]]\ncollective = \"bcast\"\nranks = 16\nuse = \"stock\"\n";
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
         let table = Table::parse(table, "t").unwrap();
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(1 << 20) };
+        let call = Call::new(Collective::Broadcast, Bytes(1 << 20));
         let explanation =
             Explanation::new(Rules::new(&[], None, &table, None), shape, Capabilities::ALL, &call, 0);
         assert_eq!(explanation.looked_at.len(), 5, "none for other operations");

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::choose::borders;
 use super::comments::{Comments, comments};
-use super::{Choice, Collective, Condition, Property, Rule, Table};
+use super::{Choice, Collective, Condition, Property, Rule, ServedSums, Table};
 
 /// The version of the format that this polycast reads.
 pub(super) const VERSION: i64 = 1;
@@ -73,6 +73,7 @@ impl<'a> Source<'a> {
 #[serde(deny_unknown_fields)]
 struct WrittenTable {
     version: Spanned<i64>,
+    sums: Option<Spanned<String>>,
     #[serde(default)]
     rule: Vec<Spanned<WrittenRule>>,
 }
@@ -137,6 +138,12 @@ pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
         );
         return Err(error((written.version.span(), problem)));
     }
+    let sums = written.sums.as_ref().map(|sums| {
+        sums.get_ref()
+            .parse::<ServedSums>()
+            .map_err(|problem| error((sums.span(), format!("sums: {problem}"))))
+    });
+    let sums = sums.transpose()?;
     if let Some(first_too_many) = written.rule.get(MAX_RULES) {
         let problem = format!("expected at most {MAX_RULES} rules, found {}", written.rule.len());
         return Err(error((first_too_many.span(), problem)));
@@ -160,7 +167,7 @@ pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
         }
         rules.push(rule);
     }
-    Ok(Table { origin: origin.to_owned(), head, rules, end })
+    Ok(Table { origin: origin.to_owned(), head, sums, rules, end })
 }
 
 fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -> Result<Rule, Located> {

@@ -13,6 +13,11 @@ pub struct CommunicatorShape {
     pub ranks_per_processor: u32,
     /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
     pub switches: u32,
+    /// True if each node has a part of the tree by which contributions are combined, as
+    /// [`Nodes::are_parts_of_the_tree`](crate::schedule::Nodes::are_parts_of_the_tree) says.
+    pub are_parts: bool,
+    /// True if the ranks are all of the job's.
+    pub is_of_all: bool,
     /// The network between the nodes, as it was measured; `None`: it has not been measured yet.
     pub network: Option<Network>,
 }
@@ -56,7 +61,8 @@ pub enum CommunicatorShapeError {
 }
 
 impl CommunicatorShape {
-    /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly. Its nodes are on one switch.
+    /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly. Its nodes
+    /// are on one switch, have ranks that follow one another, and together all of the job.
     pub fn new(
         ranks: u32,
         nodes: u32,
@@ -70,15 +76,30 @@ impl CommunicatorShape {
         if !(smallest..=largest).contains(&found) {
             return Err(CommunicatorShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        let [ranks_per_processor, switches] = [1; 2];
         Ok(CommunicatorShape {
-            ranks,
             nodes,
             ranks_per_node: found,
+            // Nodes of as many ranks are, if these are 2^k (`nodes_are_subtrees`).
+            are_parts: nodes == 1
+                || ranks.is_multiple_of(nodes) && smallest.is_power_of_two() && found == smallest,
+            ..CommunicatorShape::on_one_node(ranks)
+        })
+    }
+
+    /// The shape of all ranks of a job on one node, each with a processor of its own; of one rank at least.
+    pub fn on_one_node(ranks: u32) -> CommunicatorShape {
+        let (ranks, [nodes, ranks_per_processor, switches]) = (ranks.max(1), [1; 3]);
+        let [are_parts, is_of_all] = [true; 2];
+        CommunicatorShape {
+            ranks,
+            nodes,
+            ranks_per_node: ranks,
             ranks_per_processor,
             switches,
+            are_parts,
+            is_of_all,
             network: None,
-        })
+        }
     }
 
     /// Returns the shape with so many ranks for each processor, at least 1.
@@ -101,6 +122,16 @@ impl CommunicatorShape {
             true => Ok(CommunicatorShape { switches, ..self }),
             false => Err(CommunicatorShapeError::Switches { nodes: self.nodes, found: switches }),
         }
+    }
+
+    /// Returns the shape with nodes that are parts of the tree of combinations, or are not.
+    pub fn with_parts(self, are_parts: bool) -> CommunicatorShape {
+        CommunicatorShape { are_parts, ..self }
+    }
+
+    /// Returns the shape of a communicator that has all ranks of the job, or some only.
+    pub fn of_all(self, is_of_all: bool) -> CommunicatorShape {
+        CommunicatorShape { is_of_all, ..self }
     }
 
     /// Returns the shape with what was measured of the network between its nodes.

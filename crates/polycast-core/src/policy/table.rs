@@ -1,10 +1,15 @@
 use super::parse::{self, TableError};
-use super::{Choice, Collective, Condition, Property, Range};
+use super::{Choice, Collective, Condition, Property, Range, ServedSums};
+use crate::collective::CombinationOrder;
 
 /// The text of the table that polycast comes with. Under Miri, which would spend nearly all of its time on parsing it, it has no rules: jobs there say what
 /// serves.
 pub const SHIPPED_TEXT: &str =
     if cfg!(miri) { "version = 1\n" } else { include_str!("../../../../tuning/default.toml") };
+
+/// The text of the table for sums for which no other one has a way.
+const TEXT_OF_SUMS: &str =
+    if cfg!(miri) { "version = 1\n" } else { include_str!("../../../../tuning/sums.toml") };
 
 /// Rules in their order; the first that matches a call decides, and a call that none matches goes to stock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +17,8 @@ pub struct Table {
     pub(super) origin: String,
     /// Lines of comment above the rules; those below are in `end`.
     pub(super) head: Vec<String>,
+    /// The sums that are served, if the table says so.
+    pub(super) sums: Option<ServedSums>,
     pub(super) rules: Vec<Rule>,
     pub(super) end: Vec<String>,
 }
@@ -46,6 +53,18 @@ impl Rule {
         }
     }
 
+    /// Whether the rule's way keeps the order of sums wherever the other one's may.
+    fn keeps_as_much_as(&self, other: &Rule) -> bool {
+        let keeps = |rule: &Rule, are_parts| match rule.choice {
+            Choice::Algorithm(algorithm) => algorithm.keeps_in(2, are_parts) == CombinationOrder::Tree,
+            Choice::Stock => true,
+        };
+        !self.collective.combines()
+            || keeps(self, false)
+            || !keeps(other, true)
+            || other.choice == Choice::Stock
+    }
+
     /// Whether the rule is for every call that the other one is for.
     fn covers(&self, other: &Rule) -> bool {
         let of_other = |property| other.conditions.iter().find(|condition| condition.property == property);
@@ -53,6 +72,7 @@ impl Rule {
         let (has_one, has_even) = other.is_for_one_or_even_nodes();
         let has_one = has_one || of_other(Property::Nodes).is_some_and(|nodes| nodes.range.last() < 2);
         self.collective == other.collective
+            && self.keeps_as_much_as(other)
             && (has_one || !needs_one)
             && (has_one || has_even || !needs_even)
             && other.choice.needs().has(self.choice.needs())
@@ -77,6 +97,12 @@ impl Table {
     /// The table that polycast comes with.
     pub fn shipped() -> Table {
         Table::parse(SHIPPED_TEXT, "shipped tuning/default.toml").expect("a test parses the shipped table")
+    }
+
+    /// The table that says, where all sums are served, how those are for which no other one has a
+    /// way.
+    pub fn of_sums() -> Table {
+        Table::parse(TEXT_OF_SUMS, "shipped tuning/sums.toml").expect("a test parses the table of sums")
     }
 
     /// The source of the text, usually a file name.
@@ -116,7 +142,7 @@ mod tests {
     }
 
     fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
-        let call = Call { collective: Collective::Broadcast, bytes: bytes.parse().unwrap() };
+        let call = Call::new(Collective::Broadcast, bytes.parse().unwrap());
         policy(shape).choose(&call, there, Epoch::default()).choice
     }
 
@@ -138,14 +164,17 @@ mod tests {
     fn the_shipped_table_parses_and_gives_every_rule_a_reason() {
         let table = Table::shipped();
         assert!(!table.rules().is_empty());
-        for rule in table.rules() {
+        for rule in table.rules().iter().chain(Table::of_sums().rules()) {
             assert!(rule.because.is_some(), "line {}", rule.line);
         }
     }
 
     #[test]
-    fn no_rule_of_the_shipped_table_is_idle() {
-        assert_eq!(Table::shipped().idle_rules().count(), 0);
+    fn no_rule_of_the_shipped_tables_is_idle() {
+        for table in [Table::shipped(), Table::of_sums()] {
+            let idle: Vec<_> = table.idle_rules().map(|(rule, before)| (rule.line, before.line)).collect();
+            assert_eq!(idle, [], "{}", table.origin());
+        }
     }
 
     #[test]
@@ -203,7 +232,7 @@ mod tests {
         let chosen = |collective, placed, rate: &str, bytes| {
             let policy =
                 policy_on(Network { rate: Some(rate.parse().unwrap()), ..Network::default() }, placed);
-            let call = Call { collective, bytes: Bytes(bytes) };
+            let call = Call::new(collective, Bytes(bytes));
             policy.choose(&call, Capabilities::ALL, Epoch::default()).choice.to_string()
         };
         let slow = "100mbit";
@@ -286,7 +315,7 @@ mod tests {
             let policy = policy_on(Network { rate, multicast_rate, ..Network::default() }, placed);
             let late = policy.epoch(Collective::Broadcast, 1 << 20);
             (3..27).map(|power| 1 << power).any(|bytes| {
-                let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+                let call = Call::new(Collective::Broadcast, Bytes(bytes));
                 is_multicast(policy.choose(&call, Capabilities::ALL, late).choice)
             })
         };
@@ -304,7 +333,7 @@ mod tests {
         let chosen = |placed, rate: &str, bytes| {
             let policy =
                 policy_on(Network { rate: Some(rate.parse().unwrap()), ..Network::default() }, placed);
-            let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+            let call = Call::new(Collective::Broadcast, Bytes(bytes));
             let can = Capabilities::PRIVATE | Capabilities::SHARED;
             policy.choose(&call, can, Epoch::default()).choice.to_string()
         };

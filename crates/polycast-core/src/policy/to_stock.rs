@@ -2,8 +2,9 @@
 //! communicator's rules need be looked at for them: what a door leaves by itself before a
 //! communicator is attached.
 
+use super::challengers::{CHALLENGED, are_challenged};
 use super::choose::{Stage, borders};
-use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules};
+use super::{Choice, Collective, CommunicatorShape, Passing, Property, Range, Rule, Rules, ServedSums};
 
 /// Bounds of the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +35,12 @@ impl ToStock {
     pub const ALL: ToStock = ToStock { below: u64::MAX, above: 0 };
 
     /// The sizes that go to the MPI in all of these stages.
-    pub(super) fn of(stages: &[Stage]) -> ToStock {
-        let below = stages.iter().map(|stage| {
+    pub(super) fn of<'a>(stages: impl Iterator<Item = &'a Stage> + Clone) -> ToStock {
+        let below = stages.clone().map(|stage| {
             let first = stage.intervals.iter().position(|interval| !interval.is_to_stock());
             first.map_or(u64::MAX, |first| stage.first_bytes[first])
         });
-        let above = stages.iter().map(|stage| {
+        let above = stages.map(|stage| {
             let last = stage.intervals.iter().rposition(|interval| !interval.is_to_stock());
             last.map_or(0, |last| stage.first_bytes.get(last + 1).map_or(u64::MAX, |next| next - 1))
         });
@@ -52,12 +53,19 @@ impl ToStock {
     }
 }
 
+/// True if all sums among a collective's calls are served, whatever the rules say.
+fn are_all_summed(rules: Rules<'_>, collective: Collective) -> bool {
+    collective.combines() && rules.sums() == ServedSums::Canonical
+}
+
 /// The calls of each collective that a door leaves on any of these communicators (`ranks` of a
 /// larger set of shape `most`) before it is attached, whatever the network between the ranks is
 /// like. What no rule ever serves is uncounted; what rules serve from a later call on only is
-/// counted until then.
+/// counted until then; but for reductions of all ranks of the larger set, among which sums are
+/// served from the first one on or never.
 pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
+        _ if are_all_summed(rules, collective) => Passing::NOTHING,
         Some(Choice::Stock) => Passing { uncounted: ToStock::ALL, ..Passing::NOTHING },
         Some(_) => Passing::NOTHING,
         None if rules.prediction(collective).is_some() => Passing::NOTHING,
@@ -67,7 +75,9 @@ pub fn passing_at_first(rules: Rules<'_>, of: Communicators) -> [Passing; Collec
                 (Some(first), Some(last)) => ToStock { below: first.first_bytes, above: last.last_bytes },
                 _ => ToStock::ALL,
             };
-            let until = served.first().map_or(0, |first| first.earlier_calls);
+            let are_all = of.0.least == of.1.ranks;
+            let until = served.first().filter(|_| !(are_all && collective.combines()));
+            let until = until.map_or(0, |first| first.earlier_calls);
             let sooner = served.iter().find(|later| later.earlier_calls < until);
             let last = sooner.map_or(u64::MAX, |sooner| sooner.first_bytes - 1);
             Passing { uncounted, counted: (0, last), until }
@@ -82,17 +92,27 @@ struct ServedSizes {
     earlier_calls: u64,
 }
 
-/// The sizes that some rule may serve, rising.
+/// The sizes that some rule may serve, or that have challengers, rising.
 fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<ServedSizes> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
-    let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
+    let challenged = CHALLENGED.iter().filter(|_| rules.challenges(collective) && may_be_challenged(of));
+    let of_challenged = challenged.clone().map(|sizes| Range::from_to(sizes.first_bytes, u64::MAX));
+    let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)).chain(of_challenged));
     let lasts = starts.iter().skip(1).map(|next| next - 1).chain([u64::MAX]);
     let sizes = starts.iter().zip(lasts).filter_map(|(&first_bytes, last_bytes)| {
         let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first_bytes));
-        let earlier_calls = first_served_call(for_it, of)?;
+        let challenged = challenged.clone().filter(|sizes| sizes.first_bytes <= first_bytes);
+        let compared = challenged.map(|sizes| sizes.first_call);
+        let earlier_calls = first_served_call(for_it, of).into_iter().chain(compared).min()?;
         Some(ServedSizes { first_bytes, last_bytes, earlier_calls })
     });
     sizes.collect()
+}
+
+/// True if calls on some of these communicators have challengers.
+fn may_be_challenged((ranks, most): Communicators) -> bool {
+    let on_one_node = ranks.most.min(most.ranks_per_node);
+    are_challenged(ranks.most.min(most.ranks), most.nodes.min(ranks.most)) || are_challenged(on_one_node, 1)
 }
 
 fn range_of(rule: &Rule, property: Property) -> Range {
@@ -251,9 +271,10 @@ mod tests {
             bytes in prop::collection::vec((0u64..1 << 20, 0u32..20), 1..20),
             (crowd, earlier_calls) in (1u32..4, 0u64..600),
             network in prop::option::of((1u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40)),
+            challenges in any::<bool>(),
         ) {
             let shipped = Table::shipped();
-            let rules = Rules::new(&[], None, &shipped, None);
+            let rules = Rules::new(&[], None, &shipped, None).with_challengers(challenges);
             let most = shape(nodes * per_node, nodes).on_processors(crowd);
             let nodes = 1 + part.0.index(nodes as usize) as u32;
             let per_node = 1 + part.1.index(per_node as usize) as u32;
@@ -267,9 +288,10 @@ mod tests {
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, passing) in Collective::ALL.into_iter().zip(passing) {
                 for (number, shift) in &bytes {
-                    let call = Call { collective, bytes: Bytes(number >> shift) };
+                    let call = Call::new(collective, Bytes(number >> shift));
                     let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
+                        && !policy.for_sizes_of(&call, epoch).is_challenged(there)
                         && !policy.asks_before(&call, there, epoch);
                     let passes = passing.passes(call.bytes.0, &mut { earlier_calls });
                     prop_assert!(is_left || !passes, "{collective:?}, {:?}, {passing:?}", call.bytes);

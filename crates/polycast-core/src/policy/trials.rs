@@ -17,11 +17,13 @@
 //! Nothing here depends on a rank's own times but the values that it has to add; the state follows from what rank 0 told, the calls and
 //! the sums.
 
+mod budget;
 mod ledger;
 mod memory;
 mod running;
 mod second;
 mod told;
+mod verdict;
 mod watch;
 
 pub use ledger::Ledger;
@@ -30,28 +32,19 @@ pub use told::TOLD;
 
 use std::ops::RangeInclusive;
 
-use self::running::{JUDGED_AFTER, MAX_ROUNDS, Running};
+use self::budget::TrialBudget;
+use self::running::{COLUMNS, MAX_ROUNDS, Running};
+use self::verdict::again;
 use self::watch::Watch;
 use super::{Capabilities, Collective, Epoch};
-use crate::units::statistics;
 
 /// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
 pub const MAX_ARMS: usize = 4;
-/// Numbers that the ranks add up for a judgement, however many count.
-pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
+/// Numbers that the ranks add up for a judgement, however many count: times of calls, and behind
+/// them that of what was set up.
+pub const SUMS: usize = MAX_ARMS * COLUMNS + 1;
 /// These numbers: times of one rank, or their sums over all ranks, in nanoseconds.
 pub type Sums = [u64; SUMS];
-/// Percent by which another way must be faster than the MPI, which stays otherwise: the MPI is what
-/// the program knows.
-const WORTH_PERCENT: u128 = 2;
-/// Percent by which a way must be faster than one that the rules put before it, which stays
-/// otherwise: ranks that have their data early make up for the last one in the mean, as in chains.
-const ORDER_PERCENT: u128 = 5;
-/// Percent of all calls' time that another trial may cost.
-const AGAIN_PERCENT: u128 = 2;
-/// The first call of a size at which a decision may be looked at again.
-const AGAIN_AT_LEAST: u64 = 256;
-
 /// Bytes below which all messages are compared as one size: less than a cache line takes as long as
 /// any other part of one. Ranks that call with different sizes of so few bytes, which MPIs carry, make
 /// the same choices by that.
@@ -123,6 +116,18 @@ pub enum Turn {
     /// The way has been decided. Now and then there is a sample: the call's time is to be told,
     /// too.
     Settled(Arm, Option<Sample>),
+    /// The way serves until it is known what a comparison costs, and that can be afforded.
+    Waiting(Arm),
+}
+
+impl Turn {
+    /// The way, and the sample that the call's time is for.
+    pub fn way(self) -> (Arm, Option<Sample>) {
+        match self {
+            Turn::Tried(arm, sample) | Turn::Settled(arm, sample) => (arm, sample),
+            Turn::Waiting(arm) => (arm, None),
+        }
+    }
 }
 
 /// The place of a call's time: trial, way and round.
@@ -151,6 +156,11 @@ pub struct Trials {
     trials: Vec<Trial>,
     due: Option<u16>,
     is_over: bool,
+    /// Nanoseconds that this rank has spent on challengers beside their calls since it told them
+    /// last.
+    set_up_nanos: u64,
+    /// True if the trial that was judged last has a bounded cost.
+    is_bounded: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -168,6 +178,8 @@ struct Trial {
     medians: [u64; MAX_ARMS],
     /// The fastest of the ways that do not stay, and until which call it would.
     second: Option<(Arm, u64)>,
+    /// The cost so far, where it is bounded.
+    budget: TrialBudget,
 }
 
 #[derive(Clone, Debug)]
@@ -175,19 +187,21 @@ enum State {
     Running(Box<Running>),
     /// The way that stays, and the call of this size until which it does.
     Settled(Arm, u64),
+    /// A trial whose cost is bounded, and the call of this size before which it goes on.
+    Waiting(Box<Running>, u64),
 }
 
 impl Trial {
     fn new(of: Sameness, state: State) -> Trial {
-        let (watch, medians) = Default::default();
-        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians, second: None }
+        let (watch, medians, budget) = Default::default();
+        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians, second: None, budget }
     }
 
     /// Whether the trial can be about `ways` ways.
     fn is_among(&self, ways: usize) -> bool {
         match &self.state {
             State::Settled(arm, _) => usize::from(*arm) < ways,
-            State::Running(running) => usize::from(running.mpi) + 1 == ways,
+            State::Running(running) | State::Waiting(running, _) => usize::from(running.mpi) + 1 == ways,
         }
     }
 
@@ -195,21 +209,31 @@ impl Trial {
     fn progress(&self) -> (u8, usize, usize) {
         match &self.state {
             State::Settled(..) => (self.verdicts, 0, 0),
-            State::Running(running) => (self.verdicts, running.round + 1, running.made),
+            State::Running(running) | State::Waiting(running, _) if running.is_alone() => {
+                (self.verdicts, 0, running.round)
+            }
+            State::Running(running) | State::Waiting(running, _) => {
+                (self.verdicts, running.round + 1, running.made)
+            }
         }
     }
 }
 
 impl Trials {
     /// Counts a call and returns the way that serves it. `arms`: the number of ways to serve it, at
-    /// least two; the last one is the MPI.
-    pub fn next(&mut self, of: Sameness, arms: usize) -> Turn {
+    /// least two; the last one is the MPI. `bound`: what it is taken to cost a rank in nanoseconds
+    /// until all ways can be had, where the cost of trials is bounded.
+    pub fn next(&mut self, of: Sameness, arms: usize, bound: Option<u64>) -> Turn {
         debug_assert!((2..=MAX_ARMS).contains(&arms));
         if self.is_over {
-            return Turn::Settled(0, None);
+            return Turn::Settled(if bound.is_some() { arms as Arm - 1 } else { 0 }, None);
         }
+        let begun = |incumbent| match bound {
+            Some(set_up_nanos) => State::Running(Running::bounded(arms, incumbent, set_up_nanos)),
+            None => State::Running(Running::new(arms)),
+        };
         let index = self.trials.iter().position(|trial| trial.of == of).unwrap_or_else(|| {
-            self.trials.push(Trial::new(of, State::Running(Running::new(arms))));
+            self.trials.push(Trial::new(of, begun(arms as Arm - 1)));
             self.trials.len() - 1
         });
         let trial = &mut self.trials[index];
@@ -223,7 +247,11 @@ impl Trials {
                 let sample = place.map(|round| Sample { trial: index as u16, arm: *arm, round });
                 return Turn::Settled(*arm, sample);
             }
-            State::Settled(..) => trial.state = State::Running(Running::new(arms)),
+            State::Waiting(running, until) if trial.calls < *until => {
+                return Turn::Waiting(running.bound.map_or(running.mpi, |bound| bound.incumbent));
+            }
+            State::Settled(arm, _) => trial.state = begun(*arm),
+            State::Waiting(running, _) => trial.state = State::Running(running.clone()),
             State::Running(_) => {}
         }
         let State::Running(running) = &mut trial.state else { unreachable!("it was just made") };
@@ -243,6 +271,7 @@ impl Trials {
             Some(Trial { state: State::Settled(_, until), calls, watch, .. }) => {
                 until.saturating_sub(calls + 1).min(watch.wait())
             }
+            Some(Trial { state: State::Waiting(_, until), calls, .. }) => until.saturating_sub(calls + 1),
             _ => 0,
         }
     }
@@ -251,7 +280,9 @@ impl Trials {
     pub fn add(&mut self, of: Sameness, calls: u64) {
         if let Some(trial) = self.trials.iter_mut().find(|trial| trial.of == of).filter(|_| !self.is_over) {
             trial.calls += calls;
-            trial.watch.pass(calls);
+            if let State::Settled(..) = trial.state {
+                trial.watch.pass(calls);
+            }
         }
     }
 
@@ -273,7 +304,19 @@ impl Trials {
         let trial = self.trials.iter().find(|trial| trial.of == of)?;
         match trial.state {
             State::Settled(arm, _) => Some(arm),
-            State::Running(_) => None,
+            State::Running(_) | State::Waiting(..) => None,
+        }
+    }
+
+    /// Notes what this rank has spent on setting challengers up, in nanoseconds.
+    pub fn spent(&mut self, nanos: u64) {
+        self.set_up_nanos = self.set_up_nanos.saturating_add(nanos);
+    }
+
+    /// Notes what it took to add up the times of the trial that was judged last, in nanoseconds.
+    pub fn added_up(&mut self, nanos: u64) {
+        if self.is_bounded {
+            self.spent(nanos);
         }
     }
 
@@ -285,6 +328,7 @@ impl Trials {
                 running.nanos[usize::from(sample.arm)][usize::from(sample.round)] = nanos;
             }
             State::Settled(..) => trial.watch.took(sample.round, nanos),
+            State::Waiting(..) => {}
         }
     }
 
@@ -295,7 +339,11 @@ impl Trials {
         let trial = &self.trials[usize::from(self.due?)];
         let mut values = [0; SUMS];
         match &trial.state {
-            State::Running(running) => values.copy_from_slice(running.nanos.as_flattened()),
+            State::Running(running) => {
+                values[..SUMS - 1].copy_from_slice(running.nanos.as_flattened());
+                values[SUMS - 1] = if running.bound.is_some() { self.set_up_nanos } else { 0 };
+            }
+            State::Waiting(..) => {}
             State::Settled(..) => values[..watch::CALLS].copy_from_slice(trial.watch.due()?),
         }
         Some((trial.of, values))
@@ -313,106 +361,32 @@ impl Trials {
         let is_due = |trial: &Trial| match &trial.state {
             State::Running(running) => running.is_due,
             State::Settled(..) => trial.watch.due().is_some(),
+            State::Waiting(..) => false,
         };
         self.trials.iter().position(is_due).map(|index| index as u16)
     }
 
     fn conclude(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
         let trial = &mut self.trials[usize::from(self.due.take()?)];
-        let running = match &mut trial.state {
-            State::Running(running) => running,
+        self.is_bounded = matches!(&trial.state, State::Running(running) if running.bound.is_some());
+        if self.is_bounded {
+            self.set_up_nanos = 0;
+        }
+        match &mut trial.state {
+            State::Running(_) => trial.judge(sums, timed_ranks),
             State::Settled(_, until) => {
                 if trial.watch.judge(sums, timed_ranks) {
                     *until = trial.calls.max(1);
                 }
-                return None;
+                None
             }
-        };
-        running.is_due = false;
-        let rounds = running.rounds();
-        let of = |arm: Arm| Times::new(&sums[usize::from(arm) * MAX_ROUNDS..][..rounds]);
-        for arm in &running.arms {
-            trial.medians[usize::from(*arm)] = of(*arm).median;
+            State::Waiting(..) => None,
         }
-        let best = |arms: &[Arm]| arms.iter().copied().min_by_key(|arm| of(*arm).median).unwrap_or(0);
-        let fastest = of(best(&running.arms));
-        // Few times that lie apart may do so by chance.
-        let margin_percent = match rounds {
-            ..4 => 100,
-            4..8 => 10,
-            _ => 0,
-        };
-        running.arms.retain(|arm| {
-            let least = if *arm == running.mpi { WORTH_PERCENT } else { ORDER_PERCENT };
-            let margin = margin_percent.max(least);
-            u128::from(of(*arm).low) * 100 <= u128::from(fastest.high) * (100 + margin)
-        });
-        if running.goes_on(fastest.median / u64::from(timed_ranks.max(1))) {
-            return None;
-        }
-        let fastest = u128::from(of(best(&running.arms)).median);
-        let is_near = |arm: &&Arm| u128::from(of(**arm).median) * 100 <= fastest * (100 + ORDER_PERCENT);
-        let mut arm = running
-            .arms
-            .iter()
-            .filter(|arm| **arm != running.mpi)
-            .find(is_near)
-            .copied()
-            .unwrap_or(running.mpi);
-        let of_mpi = u128::from(of(running.mpi).median) * 100;
-        if running.arms.contains(&running.mpi) && of_mpi <= u128::from(of(arm).median) * (100 + WORTH_PERCENT)
-        {
-            arm = running.mpi;
-        }
-        trial.watch = trial.watch.again(arm);
-        trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
-        trial.second = second::second(arm, &trial.medians);
-        trial.verdicts = trial.verdicts.saturating_add(1);
-        let nanos = trial.medians.map(|sum| sum / u64::from(timed_ranks.max(1)));
-        Some(Finding { of: trial.of, arm, nanos })
     }
 
     /// Ends all trials: the ranks may have made different calls.
     pub fn stop(&mut self) {
         (self.is_over, self.due) = (true, None);
-    }
-}
-
-impl Finding {
-    /// The call of its size at which a decision is looked at again for the first time, for ways
-    /// that were measured apart from the program's calls.
-    pub fn first_look(&self) -> u64 {
-        again(0, self.arm, &self.nanos)
-    }
-}
-
-/// The call of its size at which a decision is looked at again: a power of two, at which what the
-/// slower ways cost is little of what the calls took until then.
-fn again(calls: u64, arm: Arm, medians: &[u64; MAX_ARMS]) -> u64 {
-    let mine = u128::from(medians[usize::from(arm)].max(1));
-    let others = medians.iter().filter(|median| **median > 0);
-    let beyond: u128 = others.map(|median| u128::from(*median).saturating_sub(mine)).sum();
-    let in_calls = beyond * (1 + JUDGED_AFTER[0] as u128) / mine;
-    let affordable = u64::try_from(in_calls * 100 / AGAIN_PERCENT).unwrap_or(u64::MAX);
-    let at_least = AGAIN_AT_LEAST.max(calls.saturating_mul(2)).max(affordable);
-    at_least.checked_next_power_of_two().unwrap_or(u64::MAX)
-}
-
-/// Times of one way.
-struct Times {
-    low: u64,
-    median: u64,
-    high: u64,
-}
-
-impl Times {
-    /// The median and an interval around it that holds the true one with 90 %; of few times all.
-    fn new(times: &[u64]) -> Times {
-        let mut times = times.to_vec();
-        times.sort_unstable();
-        let median = statistics::sample_at(&times, 0.5).unwrap_or(0);
-        let (first, last) = statistics::interval_positions(times.len(), 0.9).unwrap_or((1, times.len()));
-        Times { low: times[first - 1], median, high: times[last - 1] }
     }
 }
 

@@ -13,6 +13,7 @@ impl Display for Table {
             f.write_char('\n')?;
         }
         writeln!(f, "version = {VERSION}")?;
+        self.sums.iter().try_for_each(|sums| writeln!(f, "sums = {}", quoted(&sums.to_string())))?;
         for rule in &self.rules {
             write!(f, "\n{rule}")?;
         }
@@ -65,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::policy::{Property, SHIPPED_TEXT};
+    use crate::policy::{Property, SHIPPED_TEXT, ServedSums};
 
     /// Without the lines at which rules stand, which change when they are written again.
     fn without_lines(mut table: Table) -> Table {
@@ -108,8 +109,13 @@ mod tests {
     }
 
     prop_compose! {
-        fn table()(head in lines(), rules in prop::collection::vec(rule(), 0..5), end in lines()) -> Table {
-            Table { origin: "t".to_owned(), head, rules, end }
+        fn table()(
+            head in lines(),
+            sums in prop::option::of(prop::sample::select(&ServedSums::ALL[..])),
+            rules in prop::collection::vec(rule(), 0..5),
+            end in lines(),
+        ) -> Table {
+            Table { origin: "t".to_owned(), head, sums, rules, end }
         }
     }
 

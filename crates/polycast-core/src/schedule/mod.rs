@@ -38,7 +38,7 @@ pub use contract::{Contract, Holding};
 pub use cut::cut;
 pub use draw::draw;
 pub use listed::Listed;
-pub use nodes::Nodes;
+pub use nodes::{Nodes, are_parts_of_the_tree};
 pub use order::{Ordered, RankOrder};
 
 use std::ops::Range;

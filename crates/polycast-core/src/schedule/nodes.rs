@@ -1,4 +1,5 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::ops::Range;
 
 use super::RankOrder;
@@ -36,7 +37,7 @@ impl Nodes {
         let mine = node_of[rank.index()];
         let local = (0..).map(Rank).zip(&node_of).filter(|(_, node)| **node == mine);
         let local = RankOrder::of(local.map(|(rank, _)| rank).collect());
-        let are_parts_of_the_tree = are_parts_of_the_tree(&node_of, leaders.len());
+        let are_parts_of_the_tree = are_parts_of_the_tree(&node_of);
         Nodes { node_of, leaders, mine, local, are_parts_of_the_tree }
     }
 
@@ -104,20 +105,21 @@ impl Nodes {
     }
 }
 
-/// See [`Nodes::are_parts_of_the_tree`].
-fn are_parts_of_the_tree(node_of: &[u32], nodes: usize) -> bool {
-    let mut parts: Vec<(u32, Range<u32>)> = Vec::with_capacity(nodes);
+/// See [`Nodes::are_parts_of_the_tree`]; of ranks on these nodes.
+pub fn are_parts_of_the_tree<T: Copy + Eq + Hash>(node_of: &[T]) -> bool {
+    let (mut parts, mut met): (Vec<Range<u32>>, _) = (Vec::new(), HashSet::new());
+    let mut last = None;
     for (rank, node) in (0..).zip(node_of) {
-        if let Some((_, part)) = parts.last_mut().filter(|(last, _)| last == node) {
-            part.end = rank + 1;
-        } else if parts.len() == nodes {
-            // The ranks of some node do not follow one another.
-            return false;
+        if last == Some(node) {
+            parts.last_mut().into_iter().for_each(|part| part.end = rank + 1);
+        } else if met.insert(*node) {
+            parts.push(rank..rank + 1);
         } else {
-            parts.push((*node, rank..rank + 1));
+            // The ranks of this node do not follow one another.
+            return false;
         }
+        last = Some(node);
     }
-    let parts: Vec<Range<u32>> = parts.into_iter().map(|(_, part)| part).collect();
     !parts.is_empty() && CombinationTree::new(node_of.len() as u32).is_of_parts(&parts)
 }
 

@@ -112,6 +112,10 @@ pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 pub const TRIALS: &str = "POLYCAST_TRIALS";
 /// The time for which a job may measure which ways serve it best.
 pub const TUNE: &str = "POLYCAST_TUNE";
+/// The sums that are served, by a word of [`SERVED_SUMS`].
+pub const SUMS: &str = "POLYCAST_SUMS";
+/// The words of [`SUMS`], in the order of [`crate::policy::ServedSums::ALL`].
+pub const SERVED_SUMS: [&str; 3] = ["auto", "canonical", "mpi"];
 /// The folder in which jobs leave each other what their trials found.
 pub const CACHE: &str = "POLYCAST_CACHE";
 /// Values of [`MULTICAST`] besides on and off.
@@ -154,7 +158,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 30] = [
+pub const ALL: [Variable; 31] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -196,6 +200,13 @@ pub const ALL: [Variable; 30] = [
         values: Values::Free("FILE"),
         default: "tables alone choose",
         meaning: "times that `polycast measure` found: predictions choose among trees",
+    },
+    Variable {
+        name: SUMS,
+        reader: Reader::Library,
+        values: Values::Word(&SERVED_SUMS),
+        default: "what the table says, else auto",
+        meaning: "which reductions are served whose bits depend on the order: `auto` those for which a rule names a way that keeps the order of sums, `canonical` all, from the first call on, `mpi` none",
     },
     Variable {
         name: TRIALS,

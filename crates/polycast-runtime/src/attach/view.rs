@@ -5,7 +5,8 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polycast_core::network::Network;
-use polycast_core::policy::{Collective, CommunicatorShape, Policy, Prediction};
+use polycast_core::policy::{Collective, CommunicatorShape, Policy, Prediction, ServedSums};
+use polycast_core::schedule::are_parts_of_the_tree;
 use polycast_core::units::Rank;
 use polycast_core::{model, policy, topology};
 
@@ -75,6 +76,10 @@ impl View {
     /// told anything.
     fn report_choices(&self, ranks: &[u32]) {
         let Settings { rules, parameters, .. } = &*self.settings;
+        let sums = self.settings.rules(None).sums();
+        if sums != ServedSums::Auto {
+            report::choices(format!("sums={sums}"));
+        }
         if self.known.is_none() && parameters.is_none() {
             return;
         }
@@ -153,6 +158,7 @@ impl View {
 
     pub fn shape(&self, world: &World, ranks: &[u32]) -> CommunicatorShape {
         let mut hosts: Vec<u64> = ranks.iter().map(|rank| world.hosts[*rank as usize]).collect();
+        let are_parts = are_parts_of_the_tree(&hosts);
         hosts.sort_unstable();
         let on_each = || hosts.chunk_by(|one, other| one == other).map(|same| same.len() as u32);
         CommunicatorShape {
@@ -165,6 +171,8 @@ impl View {
                 .max()
                 .unwrap_or(1),
             switches: self.known.as_ref().map_or(1, |known| known.switches(ranks)),
+            are_parts,
+            is_of_all: ranks.len() == world.hosts.len(),
             network: None,
         }
     }

@@ -11,17 +11,26 @@ use super::serving::Serving;
 use crate::abi::MpiError;
 use crate::call::Failure;
 use crate::reason::Reason;
+use crate::report::{self, nanos};
 use crate::trials::tell;
-use crate::{report, trials};
+use crate::{machine, trials};
 
 impl Communicator {
-    /// Carries an exchange out. Collective.
+    /// Carries an exchange out, and takes what the ranks have learned by it. Collective.
     pub(super) fn learn(
         &mut self,
         exchange: RankExchange,
         request: &Request,
         root: Rank,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<(), Failure> {
+        let begun = machine::now();
+        let answer = self.exchange(exchange, request, root)?;
+        self.hear(answer);
+        self.chooser.spent(exchange, nanos(machine::now() - begun));
+        Ok(())
+    }
+
+    fn exchange(&mut self, exchange: RankExchange, request: &Request, root: Rank) -> Result<Answer, Failure> {
         if let RankExchange::Open(opening) = exchange {
             return self.open(&opening);
         }
@@ -46,7 +55,7 @@ impl Communicator {
 
     /// Tells the chooser what was learned, and the report and later communicators what trials have
     /// found by it.
-    pub(super) fn hear(&mut self, answer: Answer) {
+    fn hear(&mut self, answer: Answer) {
         let Some(TrialOutcome { finding, ways }) = self.chooser.heard(answer) else { return };
         let Some(serving) = &self.serving else { return };
         let (shape, ledgers) = (serving.layout.shape, &serving.process.ledgers);
@@ -92,10 +101,7 @@ impl Communicator {
         loop {
             match self.chooser.provides(needs) {
                 Ok(has) => return Ok(has),
-                Err(exchange) => {
-                    let answer = self.learn(exchange, request, Rank(0))?;
-                    self.hear(answer);
-                }
+                Err(exchange) => self.learn(exchange, request, Rank(0))?,
             }
         }
     }

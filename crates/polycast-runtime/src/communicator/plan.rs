@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::collective::{self, Collective, CombinationOrder};
 use polycast_core::policy::chooser::{Chosen, Request, Waiting};
-use polycast_core::policy::{self, Choice};
+use polycast_core::policy::{self, Choice, ServedSums};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::abi::{CollectiveCall, Reduction};
@@ -38,6 +38,15 @@ impl Reduction {
             (false, _) if keeps == CombinationOrder::Tree => CombinationOrder::Tree,
             (_, true) => CombinationOrder::Any,
             (_, false) => CombinationOrder::Ranks,
+        }
+    }
+
+    /// True if the bits of the result depend on the order of contributions. Of two ranks' sums they do
+    /// not, but where the MPI combines all sums, it combines these, too.
+    fn is_sum(&self, ranks: u32, served: ServedSums) -> bool {
+        match self.is_exact {
+            EXACT_OF_TWO => ranks > 2 || served == ServedSums::Mpi,
+            is_exact => is_exact == 0,
         }
     }
 
@@ -111,13 +120,18 @@ impl Plan {
     ) -> Answer<Box<Plan>> {
         let CollectiveCall { collective, root, bytes, reduction } = *call;
         let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::ToStock };
-        let of = policy::Call { collective, bytes: Bytes(bytes as u64) };
         let root = if collective.has_root() { Rank(root as u32) } else { Rank(0) };
         // SAFETY: the caller's promise.
         let (state, reduction_of) = unsafe { (&mut *communicator, reduction.as_ref()) };
+        let is_sum =
+            |reduction: &Reduction| reduction.is_sum(state.ranks(), state.chooser.policy().served_sums());
+        let of = policy::Call {
+            is_sum: collective.combines() && reduction_of.is_some_and(is_sum),
+            ..policy::Call::new(collective, Bytes(bytes as u64))
+        };
         let is_ordered = reduction_of.is_some_and(|reduction| reduction.is_commutative == 0);
-        let may_be_compared =
-            reduction_of.is_none_or(|reduction| reduction.may_be_compared(state.ranks(), of.bytes));
+        let may_be_compared = !of.is_sum
+            && reduction_of.is_none_or(|reduction| reduction.may_be_compared(state.ranks(), of.bytes));
         let is_own = reduction_of.is_some_and(|reduction| reduction.is_own != 0);
         let is_root = state.rank() == root;
         let request = Request { call: of, is_root, may_be_compared, is_ordered, is_own, when };

@@ -106,7 +106,7 @@ impl Serving {
             outcome
         });
         let outcome = catch_unwind(run).unwrap_or(Err(Failure::Internal));
-        let asked = policy::Call { collective: of.collective, bytes: of.bytes };
+        let asked = policy::Call::from(&of);
         if outcome.is_err() {
             self.is_spoiled = true;
             self.say_sizes(&asked, outcome);

@@ -157,20 +157,25 @@ pub(super) fn expected(call: &Call, rank: u32, handed_in: impl Fn(u32, u64) -> V
     }
 }
 
+/// A request for which nothing is asked but what is tried.
+pub(super) fn barrier() -> Request {
+    Request {
+        call: policy::Call::new(Collective::Barrier, Bytes(0)),
+        is_root: false,
+        may_be_compared: false,
+        is_ordered: false,
+        is_own: false,
+        when: Waiting::Waited,
+    }
+}
+
 impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
         self.attach();
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
         let communicator = unsafe { &mut *self.runtime };
-        let request = Request {
-            call: policy::Call { collective: Collective::Barrier, bytes: Bytes(0) },
-            is_root: false,
-            may_be_compared: false,
-            is_ordered: false,
-            is_own: false,
-            when: Waiting::Waited,
-        };
+        let request = barrier();
         for called in calls {
             match communicator.provides(Choice::Algorithm(called.algorithm).needs(), &request) {
                 Ok(has_all) => assert!(has_all, "nothing is refused"),

@@ -12,6 +12,7 @@ use super::conditions::Conditions;
 use super::network::Weather;
 use super::process::{self, Told};
 use super::stage::{Delays, Turns};
+use super::sums::DoubleSum;
 use super::world::{Doing, World};
 use super::wrong::WrongCall;
 use crate::fault::Point;
@@ -37,6 +38,8 @@ pub enum Step {
     Collectives(Vec<Called>),
     /// On the first communicator, as its rules say.
     Wrong(WrongCall),
+    /// On the first communicator.
+    DoubleSum(DoubleSum),
     Free {
         communicator: usize,
     },

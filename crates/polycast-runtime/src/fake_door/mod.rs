@@ -52,6 +52,7 @@ mod secrets;
 mod segments;
 mod sizes;
 mod stage;
+mod sums;
 mod table;
 mod traced;
 mod trials;

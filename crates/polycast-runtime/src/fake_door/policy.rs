@@ -101,7 +101,7 @@ fn ranks_decide_as_explain_says() {
         let forced = forced.map(|choice| (policy::Collective::Broadcast, choice.parse::<Choice>().unwrap()));
         let rules = Rules::new(forced.as_slice(), table.as_ref(), &shipped, prediction.as_ref());
         let explained = calls.iter().enumerate().map(|(earlier_calls, (_, bytes))| {
-            let call = Call { collective: policy::Collective::Broadcast, bytes: Bytes(*bytes as u64) };
+            let call = Call::new(policy::Collective::Broadcast, Bytes(*bytes as u64));
             Explanation::new(rules, shape, there, &call, earlier_calls as u64).decision.choice
         });
         let explained: Vec<Choice> = explained.collect();

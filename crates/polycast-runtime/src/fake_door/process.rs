@@ -164,6 +164,10 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 told.choices.push(choice);
                 told.calls.push(ended);
             }
+            Step::DoubleSum(sum) => {
+                let [Some(member), ..] = &mut members[..] else { continue };
+                told.calls.push(member.double_sum(sum, job.ranks()));
+            }
             Step::Ahead(calls) => {
                 let random = &mut Random::new(job.seed.wrapping_mul(1_000_033) ^ u64::from(process));
                 told.calls.extend(ahead::start(&mut members, calls, number, random));

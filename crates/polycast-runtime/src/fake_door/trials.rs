@@ -54,6 +54,32 @@ fn all_ranks_try_alike() {
     });
 }
 
+/// Where no rule speaks, challengers may cost 2 % of the time of such calls. Those of the MPI take none here, so
+/// nothing is tried.
+#[test]
+fn challengers_cost_no_more_than_their_part() {
+    with_seeds(10, |seed| {
+        let random = &mut Random::new(seed);
+        let hosts: Vec<u32> = (0..random.within(3, 6) as u32).collect();
+        let ranks = hosts.len() as u32;
+        let calls: Vec<(u32, usize)> = (0..400).map(|_| (random.below(ranks.into()) as u32, 9000)).collect();
+        let run = |trials| {
+            let mut job = Job::new(ranks, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
+            job = job.with(None, "POLYCAST_MULTICAST", "off").with(None, "POLYCAST_TRIALS", trials);
+            let outcome = job.run();
+            let first = outcome.ranks[0].choices.clone();
+            assert_eq!(first.len(), calls.len(), "{job:?}");
+            assert!(outcome.ranks.iter().all(|told| told.choices == first), "{job:?}");
+            first.iter().map(ToString::to_string).collect::<Vec<String>>()
+        };
+        let is_stock = |choice: &String| choice == "stock";
+        for trials in ["on", "off"] {
+            let choices = run(trials);
+            assert!(choices.iter().all(is_stock), "{trials}: {choices:?}");
+        }
+    });
+}
+
 /// On communicators with one call each. What the first ones find the later ones know, so multicast, which takes a set-up each, is not
 /// even tried by them where the MPI is faster.
 #[test]

@@ -119,7 +119,7 @@ impl CellCall {
 
     /// The call that this serves, and its algorithm.
     pub fn call(&self) -> (policy::Call, Algorithm) {
-        (policy::Call { collective: self.of.collective, bytes: self.of.bytes }, self.algorithm)
+        (policy::Call::from(&self.of), self.algorithm)
     }
 
     /// Begins an operation. All ranks begin their operations in the same order.

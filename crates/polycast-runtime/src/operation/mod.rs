@@ -220,7 +220,7 @@ impl Operations {
         operation.state = OperationState::Free;
         operation.way.rest();
         let Call { chosen, of, traced, .. } = operation.call;
-        let of = policy::Call { collective: of.collective, bytes: of.bytes };
+        let of = policy::Call::from(&of);
         let Chosen { choice, is_ahead, .. } = chosen;
         Some(Ended { of, traced, choice, is_ahead, begun: operation.begun, outcome })
     }
@@ -244,7 +244,7 @@ impl Operations {
     pub fn first_running(&self) -> Option<(policy::Call, Choice)> {
         let first = self.running().min_by_key(|operation| operation.begun)?;
         let Call { chosen, of, .. } = &first.call;
-        Some((policy::Call { collective: of.collective, bytes: of.bytes }, chosen.choice))
+        Some((policy::Call::from(of), chosen.choice))
     }
 
     /// True if some operation is running.

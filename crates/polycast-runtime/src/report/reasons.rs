@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polycast_core::policy::chooser::Why;
-use polycast_core::policy::{By, Choice, Collective, Rule};
-use polycast_core::variables::{FORCED, PARAMETERS};
+use polycast_core::policy::{By, Choice, Collective, Rule, ServedSums};
+use polycast_core::variables::{FORCED, PARAMETERS, SUMS};
 
 use super::record::ReasonId;
 use super::with_record;
@@ -42,7 +42,9 @@ pub fn told(settings: &Settings, collective: Collective, choice: Choice, why: Wh
         (Why::Faster, _) => "it was the fastest when it was compared".to_owned(),
         (Why::Rules(By::Forced), _) => FORCED[collective as usize].to_owned(),
         (Why::Rules(By::Prediction(_)), _) => format!("predicted from {PARAMETERS}"),
-        (Why::Rules(_) | Why::OwnOperation | Why::LittleMemory, _) => text(settings, collective, why),
+        (Why::Rules(_) | Why::OwnOperation | Why::LittleMemory | Why::SumAhead, _) => {
+            text(settings, collective, why)
+        }
     }
 }
 
@@ -63,11 +65,23 @@ fn text(settings: &Settings, collective: Collective, why: Why) -> String {
                 FORCED[collective as usize]
             );
         }
+        Why::SumAhead => {
+            return "sums are served in calls that are waited for: whether they are must be known before the first one".to_owned();
+        }
         Why::Faster => return "it was not slower when polycast was compared with it".to_owned(),
     };
     match by {
         By::Forced => format!("{}=stock", FORCED[collective as usize]),
         By::Rule(place) => because(table.origin(), &table.rules()[place]),
+        By::Sums => format!("{SUMS}={}", ServedSums::Mpi),
+        By::RuleOfSums(place) => {
+            let rules = settings.rules(None);
+            let table = rules.table_of_sums().unwrap_or(table);
+            because(table.origin(), &table.rules()[place])
+        }
+        By::Prediction(_) | By::Nobody if collective.combines() => {
+            format!("no rule of {} is for it, or has a way that keeps the order of sums", table.origin())
+        }
         By::Prediction(_) | By::Nobody => format!("no rule of {} is for it", table.origin()),
     }
 }
@@ -93,7 +107,7 @@ mod tests {
     /// Why the smallest broadcast on 16 ranks is left to the MPI.
     fn reason(settings: &Settings, nodes: u32) -> String {
         let policy = Policy::new(settings.rules(None), CommunicatorShape::new(16, nodes, None).unwrap());
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(1) };
+        let call = Call::new(Collective::Broadcast, Bytes(1));
         let decision = policy.choose(&call, Capabilities::PRIVATE, Epoch::default());
         assert_eq!(decision.choice, Choice::Stock);
         text(settings, Collective::Broadcast, Why::Rules(decision.by))
@@ -111,7 +125,10 @@ mod tests {
     #[test]
     fn what_the_user_forced_is_the_reason() {
         let settings = Settings {
-            rules: ServiceRules { forced: vec![(Collective::Broadcast, Choice::Stock)], table: None },
+            rules: ServiceRules {
+                forced: vec![(Collective::Broadcast, Choice::Stock)],
+                ..ServiceRules::default()
+            },
             ..Settings::default()
         };
         assert_eq!(reason(&settings, 2), "POLYCAST_BCAST=stock");

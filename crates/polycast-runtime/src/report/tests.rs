@@ -11,7 +11,7 @@ use super::summary::Summary;
 const MIB: u64 = 1 << 20;
 
 fn broadcast(bytes: u64) -> Call {
-    Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
+    Call::new(Collective::Broadcast, Bytes(bytes))
 }
 
 fn choice(text: &str) -> Choice {
@@ -151,12 +151,12 @@ fn where_all_take_part_sums_are_over_all_ranks() {
 #[test]
 fn each_collective_is_told_apart() {
     let mut record = Record { all_ranks_report: true, ..twenty() };
-    let call = Call { collective: Collective::Allreduce, bytes: Bytes(4096) };
+    let call = Call::new(Collective::Allreduce, Bytes(4096));
     let doubling = Choice::read(Collective::Allreduce, "recursive-doubling").unwrap();
     record.served(&call, doubling, Duration::from_micros(20));
     let reason = record.reason(Collective::Allreduce, "because");
     record.left(&call, reason, Duration::from_micros(2));
-    let barrier = Call { collective: Collective::Barrier, bytes: Bytes(0) };
+    let barrier = Call::new(Collective::Barrier, Bytes(0));
     let reason = record.reason(Collective::Barrier, "because");
     record.left(&barrier, reason, Duration::from_micros(1));
     let summary = Summary::of(&record, |values| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{
-    self, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy, Prediction, Table,
+    self, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy, Prediction, ServedSums, Table,
 };
 use polycast_core::topology::{self, Reading, Topology};
 use polycast_core::units::Bytes;
@@ -21,7 +21,7 @@ use crate::digest::Digest;
 use crate::of_process::{Shared, of_process};
 
 use super::loaded::Content;
-use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, lookup};
+use super::{FORCED, Loaded, PARAMETERS, SUMS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, lookup};
 
 /// Settings that rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,9 @@ pub struct ServiceRules {
     pub forced: Vec<(Collective, Choice)>,
     /// The user's table.
     pub table: Option<Loaded<Table>>,
+    /// The user's word on sums, which counts before the table's.
+    #[serde(with = "sums_as_text")]
+    pub sums: Option<ServedSums>,
 }
 
 /// The user's word on the network.
@@ -77,6 +80,7 @@ struct Names {
     table: Option<String>,
     topology: Option<String>,
     parameters: Option<String>,
+    sums: Option<String>,
     trials: Option<String>,
     tune: Option<String>,
 }
@@ -95,6 +99,7 @@ impl Settings {
             table: lookup(TABLE),
             topology: lookup(TOPOLOGY),
             parameters: lookup(PARAMETERS),
+            sums: lookup(SUMS),
             trials: lookup(TRIALS),
             tune: lookup(TUNE),
         };
@@ -104,7 +109,7 @@ impl Settings {
         })
     }
 
-    fn read(Names { forced, table, topology, parameters, trials, tune }: Names) -> Current {
+    fn read(Names { forced, table, topology, parameters, sums, trials, tune }: Names) -> Current {
         let mut problems = Vec::new();
         let mut without = |instead: &str, problem: String| problems.push(format!("{problem}; {instead}"));
         let mut rules = ServiceRules::default();
@@ -128,7 +133,8 @@ impl Settings {
             None
         });
         let trials = !trials.is_some_and(|word| is_off(&word));
-        // What is no time is said with the other variables.
+        // What is no word for them, and what is no time, is said with the other variables.
+        rules.sums = sums.and_then(|word| word.parse().ok());
         let tune = tune.and_then(|time| budget(&time)).flatten().map(Duration::from_nanos);
         let settings = Settings { rules, network, parameters, trials, tune };
         let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
@@ -141,8 +147,11 @@ impl Settings {
     pub fn rules<'a>(&'a self, prediction: Option<&'a Prediction>) -> policy::Rules<'a> {
         // Parsed once: communicators are made by the thousand.
         static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
+        static OF_SUMS: LazyLock<Table> = LazyLock::new(Table::of_sums);
         let own = self.rules.table.as_ref().map(|table| &table.content);
-        policy::Rules::new(&self.rules.forced, own, &SHIPPED, prediction)
+        let rules = policy::Rules::new(&self.rules.forced, own, &SHIPPED, prediction);
+        let rules = rules.with_sums(self.rules.sums, &OF_SUMS);
+        rules.with_challengers(self.trials && self.tune.is_none())
     }
 
     /// The settings as bytes for the other ranks, which read the texts of the files again.
@@ -167,7 +176,7 @@ pub fn check_any_settings(bytes: &[u8]) {
         let policy = Policy::new(settings.rules(None), shape);
         for collective in Collective::ALL {
             for bytes in [0, 1, 8192, u64::MAX].map(Bytes) {
-                let _ = policy.choose(&policy::Call { collective, bytes }, Capabilities::ALL, Epoch::FIRST);
+                let _ = policy.choose(&policy::Call::new(collective, bytes), Capabilities::ALL, Epoch::FIRST);
             }
         }
     }
@@ -239,6 +248,22 @@ mod as_text {
             Ok((of, Choice::read(of, &choice).map_err(D::Error::custom)?))
         };
         written.map(read).collect()
+    }
+}
+
+/// What the user says of sums, as it is written in tables.
+mod sums_as_text {
+    use polycast_core::policy::ServedSums;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(sums: &Option<ServedSums>, serializer: S) -> Result<S::Ok, S::Error> {
+        sums.map(|sums| sums.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ServedSums>, D::Error> {
+        let written = Option::<String>::deserialize(deserializer)?;
+        written.map(|word| word.parse().map_err(D::Error::custom)).transpose()
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
     self, FORCED, GROUPS, HOPS, MADCAP, MULTICAST, NET, PARAMETERS, PORTS, REPORT, ReportTo, SHARED_MEMORY,
-    SWITCH, TABLE, TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
+    SUMS, SWITCH, TABLE, TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, GroupBlock, InterfaceChoice, Ports, Range};
 
@@ -48,6 +48,7 @@ pub fn configure(name: &str, value: Option<&str>) -> bool {
         TABLE,
         TOPOLOGY,
         PARAMETERS,
+        SUMS,
         TRIALS,
         TUNE,
         SHARED_MEMORY,

@@ -43,6 +43,8 @@ impl Cluster {
             ranks_per_node: self.ranks_per_node,
             ranks_per_processor: 1,
             switches: 1,
+            are_parts: true,
+            is_of_all: true,
             network: None,
         }
     }

@@ -71,16 +71,17 @@ pub struct Nearest {
 }
 
 impl Decision {
-    /// `reason` takes what the table alone would use.
+    /// `table`, `table_of_sums`: where rules come from. `reason` takes what the table alone would use.
     pub fn new(
         explanation: &Explanation,
         table: &str,
+        table_of_sums: &str,
         bytes: Bytes,
         reason: impl FnOnce(String) -> Option<Reason>,
     ) -> Decision {
         let policy::Decision { choice, by } = explanation.decision;
         let matching = explanation.matching();
-        let deciding = matching.filter(|_| matches!(by, By::Rule(_)));
+        let deciding = matching.filter(|_| matches!(by, By::Rule(_) | By::RuleOfSums(_)));
         let prediction = matches!(by, By::Prediction(_)).then(|| match matching {
             Some(rule) => format!("{table}, line {}, would use {}", rule.line, rule.choice),
             None => format!("{table} has no rule for this call"),
@@ -89,7 +90,8 @@ impl Decision {
             bytes: bytes.0,
             choice: choice.to_string(),
             decided_by: match by {
-                By::Forced => "environment",
+                By::Forced | By::Sums => "environment",
+                By::RuleOfSums(_) => table_of_sums,
                 By::Prediction(_) => "prediction",
                 By::Rule(_) | By::Nobody => table,
             }
@@ -166,7 +168,8 @@ impl Decision {
 impl Later {
     /// The choice by an explanation for calls after `earlier_calls` others.
     pub fn new(explanation: &Explanation, earlier_calls: u64) -> Later {
-        let deciding = explanation.matching().filter(|_| matches!(explanation.decision.by, By::Rule(_)));
+        let by = explanation.decision.by;
+        let deciding = explanation.matching().filter(|_| matches!(by, By::Rule(_) | By::RuleOfSums(_)));
         Later {
             earlier_calls,
             choice: explanation.decision.choice.to_string(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use polycast_core::network::Network;
 use polycast_core::policy::CommunicatorShape;
+use polycast_core::schedule::are_parts_of_the_tree;
 use polycast_core::topology::{Placed, Topology};
 
 use crate::hosts::{self, HostsError};
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub topology: Option<&'a Topology>,
     /// The facts about the network that a job would find out.
     pub network: Network,
+    /// True if the ranks are all of the job's.
+    pub is_of_all: bool,
 }
 
 /// Ranks on hosts, and what a table may ask of them.
@@ -45,7 +48,10 @@ impl Placement {
             }
         };
         let placed = topology.place(&host_names);
-        let shape = shape_of(&placed)?.on_processors(request.ranks_per_processor);
+        let shape = shape_of(&placed)?
+            .on_processors(request.ranks_per_processor)
+            .with_parts(are_parts_of_the_tree(&placed.host_of))
+            .of_all(request.is_of_all);
         Ok(Placement { shape: shape.on_network(request.network), placed })
     }
 }
@@ -106,6 +112,7 @@ mod tests {
             hosts,
             topology: None,
             network: Network::default(),
+            is_of_all: true,
         }
     }
 

@@ -88,6 +88,8 @@ pub(super) const CHAIN: Raced = Raced::between_nodes("between=chain");
 pub(super) const BINARY: Raced = Raced::between_nodes("between=binary");
 pub(super) const BINOMIAL: Raced = Raced::between_nodes("between=binomial");
 pub(super) const FLAT: Raced = Raced::between_nodes("between=flat");
+/// Long sums, whose order neither chains nor rings keep.
+const PAIRWISE: Raced = Raced::between_nodes("between=pairwise");
 const RECURSIVE_DOUBLING: Raced = Raced::between_nodes("between=recursive-doubling");
 pub(super) const BY_MESSAGES: Raced = Raced::between_nodes("within=messages");
 
@@ -141,7 +143,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         reductions::schedule,
     )
     .with(&REDUCE)
-    .raced(&[Raced::PLAIN, BINARY, BINOMIAL, FLAT, BY_MESSAGES])
+    .raced(&[Raced::PLAIN, BINARY, BINOMIAL, FLAT, PAIRWISE, BY_MESSAGES])
     .in_segments()
     .only_commuting(),
     entry(
@@ -150,7 +152,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         reductions::schedule,
     )
     .with(&ALLREDUCE)
-    .raced(&[Raced::PLAIN, CHAIN, BINARY, BINOMIAL, RECURSIVE_DOUBLING, BY_MESSAGES])
+    .raced(&[Raced::PLAIN, CHAIN, BINARY, BINOMIAL, RECURSIVE_DOUBLING, PAIRWISE, BY_MESSAGES])
     .in_segments()
     .only_commuting(),
 ];
@@ -196,17 +198,22 @@ impl Algorithm {
         }
     }
 
-    /// The order that the algorithm keeps on these nodes: on two levels that of sums where each node
-    /// has a part of the [tree](crate::collective::CombinationTree), these parts are combined as by the
-    /// tree of as many ranks, and so does the algorithm between nodes.
+    /// The order that the algorithm keeps on these nodes.
     pub fn keeps_on(&self, nodes: &Nodes) -> CombinationOrder {
+        self.keeps_in(nodes.count(), nodes.are_parts_of_the_tree())
+    }
+
+    /// The order that the algorithm keeps on so many nodes. On two levels that of sums, where each
+    /// node has a part of the [tree](crate::collective::CombinationTree), these parts are combined as
+    /// by the tree of as many ranks (`are_parts`), and so does the algorithm between nodes.
+    pub fn keeps_in(&self, nodes: u32, are_parts: bool) -> CombinationOrder {
         let collective = self.entry.collectives[0];
         let is_on_levels = matches!(self.entry.build, Build::OnNodes(_)) && collective.combines();
-        if !is_on_levels || !nodes.are_parts_of_the_tree() {
+        if !is_on_levels || !are_parts {
             return self.entry.keeps;
         }
         let between = Registry::BUILT_IN.find(collective, self.between());
-        if between.is_some_and(|entry| entry.keeps == CombinationOrder::Tree) {
+        if nodes == 1 || between.is_some_and(|entry| entry.keeps == CombinationOrder::Tree) {
             CombinationOrder::Tree
         } else {
             self.entry.keeps

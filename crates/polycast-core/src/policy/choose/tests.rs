@@ -9,7 +9,7 @@ use crate::units::Nanos;
 const BROADCAST: Collective = Collective::Broadcast;
 
 fn call(bytes: u64) -> Call {
-    Call { collective: BROADCAST, bytes: Bytes(bytes) }
+    Call::new(BROADCAST, Bytes(bytes))
 }
 
 fn by_table(table: &Table) -> Rules<'_> {
@@ -31,8 +31,14 @@ fn shape(nodes: u32) -> CommunicatorShape {
     CommunicatorShape::new(nodes, nodes, None).unwrap()
 }
 
+/// A policy with these stages for each collective, and none for sums.
+fn of_stages(stages: impl Fn() -> Box<[Stage]>) -> Policy {
+    let ways = WaysOfSums::new(ServedSums::Mpi, shape(4));
+    Policy::of_stages(shape(4), std::array::from_fn(|_| stages()), [Stage::of_mpi(), Stage::of_mpi()], ways)
+}
+
 fn written(policy: &Policy, there: Capabilities) -> Vec<String> {
-    let sizes = policy.sizes(BROADCAST, there, Epoch::default()).into_iter();
+    let sizes = policy.sizes(&call(0), there, Epoch::default()).into_iter();
     sizes.map(|(first, choice)| format!("{} {choice}", first.0)).collect()
 }
 
@@ -131,7 +137,7 @@ proptest! {
         let shape = CommunicatorShape { network, ..shape };
         let policy = Policy::new(by_table(&table), shape);
         for (collective, bytes, earlier_calls, there) in calls {
-            let call = Call { collective, bytes: Bytes(bytes) };
+            let call = Call::new(collective, Bytes(bytes));
             let decision = *policy.choose(&call, there, policy.epoch(collective, earlier_calls));
             let place = first_match(&table, shape, there, &call, earlier_calls);
             let by_rule = |place: usize| Decision { choice: table.rules()[place].choice, by: By::Rule(place) };
@@ -159,7 +165,7 @@ proptest! {
         let (before, after) = (Policy::new(rules, shape), Policy::new(rules, shape.on_network(network)));
         prop_assert!(!after.asks(), "all is known");
         for (collective, bytes, earlier_calls, there) in calls {
-            let call = Call { collective, bytes: Bytes(bytes) };
+            let call = Call::new(collective, Bytes(bytes));
             let epoch = before.epoch(collective, earlier_calls);
             prop_assert_eq!(epoch, after.epoch(collective, earlier_calls), "calls are counted on");
             let choice = before.choose(&call, there, epoch).choice;
@@ -185,7 +191,7 @@ proptest! {
         let (mut counts, mut assumed) = (CallCounts::default(), Capabilities::ALL);
         let mut earlier_calls = [0; Collective::ALL.len()];
         for (collective, bytes) in calls {
-            let call = Call { collective, bytes: Bytes(bytes) };
+            let call = Call::new(collective, Bytes(bytes));
             let epoch = counts.next(&policy, &call);
             let mut decision = policy.choose(&call, assumed, epoch);
             while !there.has(decision.choice.needs()) {
@@ -218,8 +224,8 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     let [flat, chain]: [Choice; 2] = ["flat", "chain"].map(|name| name.parse().unwrap());
     let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
     let policy = |predicted: &[Best]| {
-        let stages = || [Stage::new(None, predicted, &relevant, 0)].into();
-        Policy::of_stages(std::array::from_fn(|_| stages()))
+        let stages = || [Stage::new(None, predicted, &relevant, &[], 0)].into();
+        of_stages(stages)
     };
     let written = |there, predicted: &[Best]| written(&policy(predicted), there);
     let best = |first, choice, runner_up| Best { first: Bytes(first), choice, runner_up };
@@ -235,8 +241,8 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
 
     let policy = policy(&from_4);
     let ways = |bytes, there| -> Vec<String> {
-        let interval = policy.interval(&call(bytes), Epoch(0));
-        policy.ways_of(BROADCAST, interval, there, Epoch(0)).map(|way| way.to_string()).collect()
+        let of = policy.sameness(&call(bytes), there, Epoch(0));
+        policy.ways_of(of).map(|way| way.to_string()).collect()
     };
     assert_eq!(
         ways(7, Capabilities::ALL),
@@ -255,7 +261,7 @@ fn predictions_leave_shared_memory_to_the_rules() {
     let table = table(&[("bytes = \"..64\"", "two-level"), ("", "binomial")]);
     let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
     let best = [Best { first: Bytes(0), choice: "flat".parse().unwrap(), runner_up: None }];
-    let policy = Policy::of_stages(std::array::from_fn(|_| [Stage::new(None, &best, &relevant, 0)].into()));
+    let policy = of_stages(|| [Stage::new(None, &best, &relevant, &[], 0)].into());
     assert_eq!(written(&policy, Capabilities::ALL), ["0 two-level", "64 flat"]);
 }
 
@@ -269,8 +275,8 @@ fn trials_compare_what_a_rule_names_next() {
     let table = Table::parse(text, "t").unwrap();
     let policy = Policy::new(Rules::new(&[], Some(&table), &table, None), shape(4));
     let ways = |bytes, there| -> Vec<String> {
-        let interval = policy.interval(&call(bytes), Epoch(0));
-        policy.ways_of(BROADCAST, interval, there, Epoch(0)).map(|way| way.to_string()).collect()
+        let of = policy.sameness(&call(bytes), there, Epoch(0));
+        policy.ways_of(of).map(|way| way.to_string()).collect()
     };
     assert_eq!(ways(8, Capabilities::ALL), ["chain", "multicast-pull", "stock"]);
     assert_eq!(ways(8, Capabilities::PRIVATE), ["chain", "stock"]);
@@ -289,7 +295,7 @@ fn a_forced_choice_serves_every_size_where_it_can() {
     ] {
         let for_broadcasts = [(BROADCAST, forced.parse().unwrap())];
         let policy = Policy::new(Rules::new(&for_broadcasts, None, &table, None), shape(4));
-        let reduce = Call { collective: Collective::Reduce, bytes: Bytes(8) };
+        let reduce = Call::new(Collective::Reduce, Bytes(8));
         assert_eq!(
             policy.choose(&reduce, Capabilities::ALL, Epoch(7)),
             &Decision::STOCK,

@@ -24,6 +24,7 @@ pub(super) struct CallsAlike {
     pub bytes: RangeInclusive<u64>,
     pub may_be_compared: bool,
     pub is_ordered: bool,
+    pub is_sum: bool,
     /// The way that serves them; `None`: the MPI.
     pub chosen: Option<Chosen>,
     /// The trial of such calls, if it has settled what serves them.
@@ -40,6 +41,7 @@ impl CallsAlike {
         bytes: 0..=0,
         may_be_compared: false,
         is_ordered: false,
+        is_sum: false,
         chosen: None,
         of: None,
         left: 0,
@@ -51,8 +53,13 @@ impl CallsAlike {
     pub fn next(&mut self, request: &Request) -> Option<Option<Chosen>> {
         let is_one = self.left > 0
             && self.bytes.contains(&request.call.bytes.0)
-            && (self.collective, self.may_be_compared, self.is_ordered)
-                == (request.call.collective, request.may_be_compared, request.is_ordered);
+            && (self.collective, self.may_be_compared, self.is_ordered, self.is_sum)
+                == (
+                    request.call.collective,
+                    request.may_be_compared,
+                    request.is_ordered,
+                    request.call.is_sum,
+                );
         if !is_one {
             return None;
         }

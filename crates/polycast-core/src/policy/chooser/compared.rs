@@ -10,11 +10,19 @@
 use std::ops::Deref;
 
 use super::super::trials::{Arm, MAX_ARMS, Recalled, SUMS, Sameness, Sample, Sums, Trials, Turn};
-use super::super::{By, Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
+use super::super::{Call, Capabilities, Choice, Collective, Decision, Epoch, Policy};
 use super::words::{Request, TrialOutcome, Why};
 
 /// Digits of the longest calls that MPIs send before anybody asks for them: up to 64 KiB over TCP.
 const EAGER_DIGITS: u8 = 16;
+
+/// Expected cost of setting multicast up where it works; and on networks faster than this, as clouds
+/// have, which as often as not carry none: that takes a second to find out.
+const GROUP_NANOS: u64 = 20_000_000;
+const DOUBTFUL_GROUP_NANOS: u64 = 500_000_000;
+const DOUBTFUL_BITS_PER_SECOND: u64 = 2_000_000_000;
+/// Expected cost of setting up memory that the ranks of a node share.
+const MEMORY_NANOS: u64 = 1_000_000;
 
 /// What a communicator finds out about ways.
 #[derive(Clone, Debug)]
@@ -26,6 +34,8 @@ pub(super) struct Compared {
     measured: Option<MeasuredWays>,
     /// Trials; `None` until rank 0 was asked what the job knows.
     pub trials: Option<Trials>,
+    /// Ways of calls that have challengers: to predict these takes longer than a short call.
+    challenged: Vec<(Sameness, Ways)>,
 }
 
 /// Findings from measurements apart from the program's calls.
@@ -34,6 +44,8 @@ struct MeasuredWays {
     found: Vec<Recalled>,
     /// Calls for which there was no time, or nothing to be found.
     left_alone: Vec<Sameness>,
+    /// Ways of sums, each for calls of a number of digits: what is measured later changes nothing.
+    of_sums: Vec<(Collective, u8, Choice)>,
 }
 
 /// Who serves a call, and why.
@@ -43,6 +55,8 @@ pub(super) struct Judgement {
     pub why: Why,
     pub sample: Option<Sample>,
     pub settled: Settled,
+    /// True if the rules leave the call to the MPI, and other ways are compared with it.
+    pub is_challenged: bool,
 }
 
 /// How settled a verdict is.
@@ -68,7 +82,8 @@ struct Candidates {
 impl Compared {
     /// `tries`: the program's calls are compared; `tunes`: ways are measured apart.
     pub fn new(ranks: u32, tries: bool, tunes: bool) -> Compared {
-        Compared { ranks, tries, measured: tunes.then(MeasuredWays::default), trials: None }
+        let measured = tunes.then(MeasuredWays::default);
+        Compared { ranks, tries, measured, trials: None, challenged: Vec::new() }
     }
 
     /// True if ranks are to judge first.
@@ -93,13 +108,13 @@ impl Compared {
             Some(known) => known.times.iter().map(|(way, _)| *way).collect(),
             // It was begun by a communicator that measures, and this one does not.
             None if of.is_tuned() => Vec::new(),
-            None => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
+            None => policy.ways_of(of).collect(),
         };
         Some(TrialOutcome { finding, ways })
     }
 
     /// True if rank 0 is to be heard before a call for which `prior` was decided.
-    pub fn is_to_hear(&self, prior: Decision, may_be_compared: bool) -> bool {
+    pub fn is_to_hear(&self, prior: Prior, may_be_compared: bool) -> bool {
         self.trials.is_none() && (may_be_compared || self.measured.is_some()) && self.concerns(prior)
     }
 
@@ -126,10 +141,11 @@ impl Compared {
     }
 
     /// True if ways to serve such a call are to be measured, if there is time.
-    pub fn is_to_measure(&self, prior: Decision, call: &Call, there: Capabilities) -> bool {
+    pub fn is_to_measure(&self, prior: Prior, call: &Call, there: Capabilities) -> bool {
         let (Some(measured), Some(_)) = (&self.measured, &self.trials) else { return false };
         let of = Sameness::tuned(call.collective, call.bytes.0, there);
-        prior.by != By::Forced && measured.way(call, there).is_none() && !measured.left_alone.contains(&of)
+        let is_open = measured.way(call, there).is_none() && !measured.left_alone.contains(&of);
+        !prior.by.is_users() && is_open && measured.of_sum(call, there).is_none()
     }
 
     /// Takes what was found about such calls by measuring.
@@ -150,10 +166,10 @@ impl Compared {
     }
 
     /// True if trials or measurements have a say in calls for which the rules decided `prior`.
-    fn concerns(&self, prior: Decision) -> bool {
+    fn concerns(&self, prior: Prior) -> bool {
         match self.measured {
-            Some(_) => prior.by != By::Forced,
-            None => self.tries && is_comparable(prior),
+            Some(_) => !prior.by.is_users(),
+            None => self.tries && prior.is_comparable(),
         }
     }
 
@@ -162,34 +178,41 @@ impl Compared {
             let ways = Ways::new(found.times.iter().map(|(way, _)| *way));
             return Candidates { of: found.of, ways, best: Some(found.arm) };
         }
-        let interval = policy.interval(call, epoch);
-        let ways = Ways::new(policy.ways_of(call.collective, interval, there, epoch));
-        let digits = Sameness::digits_of(call.bytes.0);
-        let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
-        Candidates { of, ways, best: None }
+        let of = policy.sameness(call, there, epoch);
+        let known = self.challenged.iter().find(|(known, _)| *known == of).map(|(_, ways)| ways.clone());
+        Candidates { of, ways: known.unwrap_or_else(|| Ways::new(policy.ways_of(of))), best: None }
     }
 
     /// Who serves a call for which the rules decided `prior`. Trials count the call: if its way
-    /// cannot be had, so that this is asked again, the turn is lost.
+    /// cannot be had, so that this is asked again, the turn is lost. `untried`: capabilities of
+    /// which nobody knows whether they are there.
     pub fn verdict(
         &mut self,
         policy: &Policy,
         request: &Request,
-        prior: Decision,
-        there: Capabilities,
+        prior: Prior,
+        (there, untried): (Capabilities, Capabilities),
         epoch: Epoch,
     ) -> Judgement {
         let call = &request.call;
-        let by_rules =
-            |settled| Judgement { choice: prior.choice, why: Why::Rules(prior.by), sample: None, settled };
+        let by_rules = |settled| Judgement {
+            choice: prior.choice,
+            why: Why::Rules(prior.by),
+            sample: None,
+            settled,
+            is_challenged: prior.is_challenged,
+        };
         if !request.may_be_compared {
-            let choice = self.unchanging(request, prior, there);
+            let choice = self.unchanging(policy, request, prior, there);
             return Judgement { choice, ..by_rules(Settled::ByRules) };
         }
         if !self.concerns(prior) {
             return by_rules(Settled::ByRules);
         }
         let Candidates { of, ways, best } = self.candidates(policy, call, there, epoch);
+        if prior.is_challenged && self.challenged.iter().all(|(known, _)| *known != of) {
+            self.challenged.push((of, ways.clone()));
+        }
         let faster = |arm: Arm| Judgement {
             choice: ways[usize::from(arm)],
             why: Why::Faster,
@@ -197,14 +220,21 @@ impl Compared {
         };
         match (best, &mut self.trials) {
             (Some(best), _) if !self.tries => faster(best),
-            (None, _) if !(self.tries && is_comparable(prior)) => by_rules(Settled::Open),
+            (None, _) if !(self.tries && prior.is_comparable()) => by_rules(Settled::Open),
             (_, None) => by_rules(Settled::Open),
+            // Nothing else can be had.
+            _ if ways.len() < 2 => by_rules(Settled::ByRules),
             (_, Some(trials)) => {
                 trials.take_over(policy, of);
-                match trials.next(of, ways.len()) {
+                let bound = prior.is_challenged.then(|| set_up_nanos(policy, &ways, untried));
+                match trials.next(of, ways.len(), bound) {
                     Turn::Settled(arm, sample) => {
                         Judgement { sample, settled: Settled::ByTrial(of), ..faster(arm) }
                     }
+                    Turn::Waiting(arm) if ways[usize::from(arm)] == prior.choice => {
+                        by_rules(Settled::ByTrial(of))
+                    }
+                    Turn::Waiting(arm) => Judgement { settled: Settled::ByTrial(of), ..faster(arm) },
                     Turn::Tried(arm, sample) => Judgement { sample, why: Why::Compared, ..faster(arm) },
                 }
             }
@@ -217,7 +247,7 @@ impl Compared {
         &self,
         policy: &Policy,
         call: &Call,
-        prior: Decision,
+        prior: Prior,
         there: Capabilities,
         epoch: Epoch,
     ) -> (Choice, bool) {
@@ -231,15 +261,25 @@ impl Compared {
         }
         let is_to_be_measured =
             self.measured.is_some() && (self.trials.is_none() || self.is_to_measure(prior, call, there));
-        (prior.choice, is_to_be_measured || (self.tries && is_comparable(prior)))
+        (prior.choice, is_to_be_measured || (self.tries && prior.is_comparable() && ways.len() > 1))
     }
 
-    /// The way for a call that is always served alike: as measuring found it, else by the rules.
-    pub fn unchanging(&self, request: &Request, prior: Decision, there: Capabilities) -> Choice {
-        let measured = self.measured.as_ref().filter(|_| prior.by != By::Forced);
-        let found = measured.and_then(|measured| measured.way(&request.call, there));
-        let choice = found.map_or(prior.choice, |found| found.times[usize::from(found.arm)].0);
-        if request.is_ordered { choice.in_order() } else { choice }
+    /// The way for a call that is always served alike: as measuring found it before the first such
+    /// call, else by the rules.
+    pub fn unchanging(
+        &mut self,
+        policy: &Policy,
+        request: &Request,
+        prior: Prior,
+        there: Capabilities,
+    ) -> Choice {
+        let call = &request.call;
+        let choice = match self.measured.as_mut().filter(|_| !prior.by.is_users()) {
+            Some(measured) if call.is_sum => measured.decide_sum(policy, call, *prior, there),
+            Some(measured) => measured.way(call, there).map_or(prior.choice, best_of),
+            None => prior.choice,
+        };
+        if request.is_ordered { policy.in_order(choice) } else { choice }
     }
 
     /// Calls to come that are served as the last one of such was, and not timed.
@@ -272,9 +312,39 @@ impl MeasuredWays {
         };
         self.found.iter().find(is_it)
     }
+
+    /// The way that was decided for such sums, if it can still be had.
+    fn of_sum(&self, call: &Call, there: Capabilities) -> Option<Choice> {
+        let digits = Sameness::digits_of(call.bytes.0);
+        let mut known = self.of_sums.iter();
+        let known = known.find(|(of, number, _)| call.is_sum && (*of, *number) == (call.collective, digits));
+        known.map(|(.., choice)| *choice).filter(|choice| there.has(choice.needs()))
+    }
+
+    /// The way of a sum, the same for all of its size: of those that were measured and may serve
+    /// sums the fastest, else the rules'.
+    fn decide_sum(&mut self, policy: &Policy, call: &Call, prior: Decision, there: Capabilities) -> Choice {
+        if let Some(choice) = self.of_sum(call, there) {
+            return choice;
+        }
+        let found = self.way(call, there).and_then(|found| {
+            let best = Some(best_of(found)).filter(|best| policy.may_go(call, *best));
+            let may_go = found.times.iter().filter(|(way, _)| policy.may_go(call, *way));
+            best.or_else(|| may_go.min_by_key(|(_, nanos)| *nanos).map(|(way, _)| *way))
+        });
+        let choice = found.unwrap_or(prior.choice);
+        self.of_sums.push((call.collective, Sameness::digits_of(call.bytes.0), choice));
+        choice
+    }
+}
+
+/// The way that was found to be the best.
+fn best_of(found: &Recalled) -> Choice {
+    found.times[usize::from(found.arm)].0
 }
 
 /// Ways to serve a call.
+#[derive(Clone, Debug)]
 struct Ways {
     choices: [Choice; MAX_ARMS],
     count: usize,
@@ -298,10 +368,44 @@ impl Deref for Ways {
     }
 }
 
-/// True if trials may replace the way: what is forced, and what the rules leave to the MPI, stays
-/// as the user or the table has it.
-pub(super) fn is_comparable(prior: Decision) -> bool {
-    prior.choice != Choice::Stock && prior.by != By::Forced
+/// The rules' decision about a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prior {
+    decision: Decision,
+    /// True if other ways are compared with the MPI, to which the rules leave the call.
+    pub is_challenged: bool,
+}
+
+impl Prior {
+    pub fn of(policy: &Policy, call: &Call, there: Capabilities, epoch: Epoch) -> Prior {
+        let interval = policy.for_sizes_of(call, epoch);
+        Prior { decision: *interval.choose(there), is_challenged: interval.is_challenged(there) }
+    }
+
+    /// True if trials may replace the way: what is forced, and what the rules leave to the MPI
+    /// without challengers, stays as the user or the table has it.
+    pub fn is_comparable(&self) -> bool {
+        (self.choice != Choice::Stock || self.is_challenged) && !self.by.is_users()
+    }
+}
+
+impl Deref for Prior {
+    type Target = Decision;
+
+    fn deref(&self) -> &Decision {
+        &self.decision
+    }
+}
+
+/// The expected cost, to a rank, of setting up what these ways need and nobody has tried.
+fn set_up_nanos(policy: &Policy, ways: &[Choice], untried: Capabilities) -> u64 {
+    let rate = policy.shape().network.and_then(|network| network.rate);
+    let is_doubtful = rate.is_some_and(|rate| rate.bits_per_second() > DOUBTFUL_BITS_PER_SECOND);
+    let group = if is_doubtful { DOUBTFUL_GROUP_NANOS } else { GROUP_NANOS };
+    let needed = ways.iter().fold(Capabilities::NONE, |all, way| all | way.needs());
+    let costs = [(Capabilities::MULTICAST, group), (Capabilities::SHARED, MEMORY_NANOS)];
+    let wanted = costs.iter().filter(|(one, _)| needed.has(*one) && untried.has(*one));
+    wanted.map(|(_, nanos)| nanos).sum()
 }
 
 /// True if the time of a call says something on this rank. A rank that sends to one has sent before

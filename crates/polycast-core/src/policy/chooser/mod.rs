@@ -18,6 +18,8 @@
 //! 3. A request of a call that is only started on this rank ([`Waiting::Ahead`]) never gets [`WhoServes::First`].
 //! 4. After a failed exchange this rank does not choose: it gives [`WhoServes::Broken`], but for calls that no rank counts.
 //! 5. `next` takes no memory and no lock for calls like the last one.
+//! 6. Of sums, the MPI serves all of a size or none, from the first call of a communicator to its last, whatever was timed or has failed
+//!    meanwhile: their bits are the same in all of them.
 
 mod alike;
 mod compared;
@@ -37,7 +39,7 @@ pub use self::words::{
     WhoServes, Why,
 };
 use super::trials::{Sameness, Sample, Sums, Trials};
-use super::{By, CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
+use super::{By, CallCounts, Capabilities, Choice, Collective, Epoch, Policy, ServedSums};
 
 /// What a chooser does besides following rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,6 +162,9 @@ impl Chooser {
             let why = if self.is_read { Some(self.reason_to_pass(request)) } else { None };
             return Some(WhoServes::Leave { why, sample: None });
         }
+        if request.when == Waiting::Ahead && request.call.is_sum {
+            return Some(WhoServes::Leave { why: Some(Why::SumAhead), sample: None });
+        }
         if let Some(why) = self.limited(request) {
             return Some(WhoServes::Leave { why: Some(why), sample: None });
         }
@@ -180,7 +185,8 @@ impl Chooser {
     fn limited(&self, request: &Request) -> Option<Why> {
         let why = limits::reason(self.longest.as_ref(), request)?;
         let by = self.policy.choose(&request.call, Capabilities::ALL, Epoch::FIRST).by;
-        (by != By::Forced).then_some(why)
+        let is_promised = request.call.is_sum && self.policy.served_sums() == ServedSums::Canonical;
+        (by != By::Forced && !is_promised).then_some(why)
     }
 
     #[cold]
@@ -263,17 +269,19 @@ impl Chooser {
             }
             Waiting::Waited => {
                 let Learning { tries, tunes } = self.learning;
-                let tunes = tunes && decision.by != By::Forced;
-                let is_comparable = request.may_be_compared && decision.by != By::Forced;
-                let opening = Opening {
+                let tunes = tunes && !decision.by.is_users();
+                let is_comparable = request.may_be_compared && !decision.by.is_users();
+                let hears = is_comparable && tries && !self.learning.tunes;
+                let is_challenged = || policy.for_sizes_of(call, epoch).is_challenged(Capabilities::ALL);
+                let opening = || Opening {
                     call: Some((*call, epoch)),
                     tunes,
                     is_by_multicast: false,
                     late: (self.counts.earlier_calls(call.collective) > 1).then_some(*call),
                     asks: policy.asks(),
-                    hears: is_comparable && tries && !self.learning.tunes,
+                    hears,
                 };
-                (may_serve || tunes).then_some(opening)
+                (may_serve || tunes || hears && is_challenged()).then(opening)
             }
         }
     }
@@ -332,6 +340,20 @@ impl Chooser {
     pub fn took(&mut self, sample: Sample, nanos: u64) {
         if let Some(trials) = self.trials_mut() {
             trials.took(sample, nanos);
+        }
+    }
+
+    /// Notes what an exchange took on this rank, in nanoseconds: what is set up for challengers,
+    /// and what it takes to add their times up, is part of their cost.
+    pub fn spent(&mut self, exchange: RankExchange, nanos: u64) {
+        let Standing::Served(served) = &mut self.state else { return };
+        let is_for_challenger = served.is_setting_challenger_up();
+        match (exchange, &mut served.compared.trials) {
+            (RankExchange::Sum, Some(trials)) => trials.added_up(nanos),
+            (RankExchange::Multicast | RankExchange::Memory, Some(trials)) if is_for_challenger => {
+                trials.spent(nanos);
+            }
+            _ => {}
         }
     }
 

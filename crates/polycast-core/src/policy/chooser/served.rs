@@ -11,7 +11,7 @@
 use super::super::{CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
 use super::Learning;
 use super::alike::CallsAlike;
-use super::compared::{Compared, Judgement, Settled};
+use super::compared::{Compared, Judgement, Prior, Settled};
 use super::tried::Tried;
 use super::words::{Chosen, Numbered, RankExchange, Request, Waiting, Why};
 
@@ -104,14 +104,15 @@ impl Served {
                 }
                 DecisionStep::Choosing => {
                     let (call, there) = (&request.call, self.tried.capabilities);
-                    let prior = *policy.choose(call, there, epoch);
+                    let prior = Prior::of(policy, call, there, epoch);
                     if self.compared.is_to_hear(prior, request.may_be_compared) {
                         return Err(RankExchange::Hear);
                     }
                     if !request.is_ordered && self.compared.is_to_measure(prior, call, there) {
                         return Err(RankExchange::Measure);
                     }
-                    DecisionStep::Providing(self.compared.verdict(policy, request, prior, there, epoch))
+                    let known = (there, self.tried.untried());
+                    DecisionStep::Providing(self.compared.verdict(policy, request, prior, known, epoch))
                 }
                 DecisionStep::Providing(verdict) => match self.tried.provides(verdict.choice.needs())? {
                     true => {
@@ -140,12 +141,12 @@ impl Served {
                 Waiting::Ahead => self.tried.capabilities.without(self.tried.untried()),
                 _ => self.tried.capabilities,
             };
-            let prior = *policy.choose(call, there, epoch);
+            let prior = Prior::of(policy, call, there, epoch);
             let choice = match request.may_be_compared {
                 true => self.compared.expected(policy, call, prior, there, epoch).0,
-                false => self.compared.unchanging(request, prior, there),
+                false => self.compared.unchanging(policy, request, prior, there),
             };
-            let choice = if request.is_ordered { choice.in_order() } else { choice };
+            let choice = if request.is_ordered { policy.in_order(choice) } else { choice };
             if request.when == Waiting::Ahead {
                 let best = policy.choose(call, self.tried.capabilities, epoch).choice;
                 self.wanted = self.wanted | best.needs();
@@ -153,8 +154,14 @@ impl Served {
                 continue;
             }
             let why = Why::Rules(prior.by);
-            return Ok(Judgement { choice, why, sample: None, settled: Settled::Open });
+            let (settled, is_challenged) = (Settled::Open, prior.is_challenged);
+            return Ok(Judgement { choice, why, sample: None, settled, is_challenged });
         }
+    }
+
+    /// True if what is set up now is for a challenger.
+    pub fn is_setting_challenger_up(&self) -> bool {
+        matches!(self.step, DecisionStep::Providing(Judgement { is_challenged: true, .. }))
     }
 
     fn wanted_and_untried(&self) -> Option<Capabilities> {
@@ -185,6 +192,7 @@ impl Served {
             bytes: policy.sizes_alike(&call, chosen.epoch),
             may_be_compared,
             is_ordered,
+            is_sum: call.is_sum,
             chosen: (chosen.choice != Choice::Stock).then_some(chosen),
             of,
             left: alike.min(counts.left_in_epoch(policy, call.collective)),

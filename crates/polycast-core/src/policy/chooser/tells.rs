@@ -1,10 +1,8 @@
 //! What a chooser tells without deciding: which calls the door may leave by itself, and what serves a call as far as that is known.
 
-use super::super::{
-    By, Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, Passing, ToStock,
-};
+use super::super::{Call, CallCounts, Capabilities, Choice, Collective, Decision, Epoch, Passing, ToStock};
 use super::alike::CallsAlike;
-use super::compared::is_comparable;
+use super::compared::Prior;
 use super::{Chooser, Learning, Standing};
 use crate::units::Bytes;
 
@@ -56,7 +54,7 @@ impl Chooser {
     /// trying, and true if ways are being compared for such calls. `passed`: calls that the door has
     /// left by itself since it was asked last.
     pub fn expected(&self, collective: Collective, bytes: Bytes, passed: u64) -> (Choice, bool) {
-        let call = Call { collective, bytes };
+        let call = Call::new(collective, bytes);
         let (prior, epoch) = self.prior(&call, passed);
         match &self.state {
             Standing::Served(served) => {
@@ -66,15 +64,15 @@ impl Chooser {
             _ => {
                 let Learning { tries, tunes } = self.learning;
                 let are_tuned =
-                    tunes && prior.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
-                (prior.choice, are_tuned || (tries && is_comparable(prior)))
+                    tunes && !prior.by.is_users() && self.capabilities().has(Capabilities::PRIVATE);
+                (prior.choice, are_tuned || (tries && prior.is_comparable()))
             }
         }
     }
 
     /// The rules' decision about the next call of a collective with so many bytes.
     pub fn by_rules(&self, call: &Call) -> Decision {
-        self.prior(call, 0).0
+        *self.prior(call, 0).0
     }
 
     fn counts_now(&self, passed: u64) -> CallCounts {
@@ -85,10 +83,10 @@ impl Chooser {
         counts
     }
 
-    fn prior(&self, call: &Call, passed: u64) -> (Decision, Epoch) {
+    fn prior(&self, call: &Call, passed: u64) -> (Prior, Epoch) {
         let counts = self.counts_now(passed);
         let epoch = counts.peek(&self.policy, call.collective);
-        (*self.policy.choose(call, self.capabilities(), epoch), epoch)
+        (Prior::of(&self.policy, call, self.capabilities(), epoch), epoch)
     }
 
     /// True if calls like this one, which goes this way, were served in another one a few calls ago:

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use self::job::{Job, Outcome, World};
 use super::*;
 use crate::network::Network;
-use crate::policy::{Call, CommunicatorShape, Explanation, Ranks, Rules, Table, passing_at_first};
+use crate::policy::{Call, CommunicatorShape, Explanation, Ranks, ServedSums, Table, passing_at_first};
 use crate::units::{Bytes, Nanos, Rate};
 
 const BROADCAST: Collective = Collective::Broadcast;
@@ -16,7 +16,8 @@ const ALLREDUCE: Collective = Collective::Allreduce;
 fn rule() -> impl Strategy<Value = String> {
     const OF_BROADCAST: [&str; 7] =
         ["stock", "chain:segment=1KiB", "binomial", "multicast-pull", "two-level", "cells", "flat"];
-    const OF_ALLREDUCE: [&str; 5] = ["stock", "recursive-doubling", "two-level", "cells", "ring"];
+    const OF_ALLREDUCE: [&str; 6] =
+        ["stock", "recursive-doubling", "two-level", "two-level:between=pairwise", "cells", "ring"];
     let bytes = prop::sample::select(
         &["", "bytes = \"..1KiB\"\n", "bytes = \"1KiB..\"\n", "bytes = \"8KiB..\"\n"][..],
     );
@@ -58,25 +59,41 @@ fn world() -> impl Strategy<Value = World> {
         });
     let there =
         (prop::bool::weighted(0.9), any::<bool>(), prop::collection::vec(any::<bool>(), 1..4), 1u32..20);
-    (table, shape, learning, network, there).prop_map(
-        |(table, shape, learning, network, (has_number, has_memory, multicast, looks))| World {
-            table,
+    let sums = prop::sample::select(
+        &[ServedSums::Auto, ServedSums::Auto, ServedSums::Canonical, ServedSums::Mpi][..],
+    );
+    ((table, any::<bool>()), sums, any::<bool>(), shape, learning, network, there).prop_map(
+        |(
+            (table, challenges),
+            sums,
+            is_of_all,
             shape,
             learning,
-            has_number,
-            has_memory,
-            multicast,
-            looks,
             network,
-            exchanges: 0,
-            tries: 0,
-            is_asked: false,
+            (has_number, has_memory, multicast, looks),
+        )| {
+            World {
+                table,
+                challenges: challenges && learning.tries && !learning.tunes,
+                sums,
+                of_sums: Table::of_sums(),
+                shape: shape.of_all(is_of_all),
+                learning,
+                has_number,
+                has_memory,
+                multicast,
+                looks,
+                network,
+                exchanges: 0,
+                tries: 0,
+                is_asked: false,
+            }
         },
     )
 }
 
 fn waited(collective: Collective, bytes: u64) -> Request {
-    let call = Call { collective, bytes: Bytes(bytes) };
+    let call = Call::new(collective, Bytes(bytes));
     Request {
         call,
         is_root: false,
@@ -98,8 +115,10 @@ fn requests(most: usize) -> impl Strategy<Value = Vec<(Request, u32)>> {
         let (may_be_compared, is_ordered, is_own) = kind;
         let is_reduction = collective.combines();
         let request = waited(collective, bytes);
+        let may_be_compared = !is_reduction || (may_be_compared && !is_ordered);
         Request {
-            may_be_compared: !is_reduction || (may_be_compared && !is_ordered),
+            call: Call { is_sum: !may_be_compared, ..request.call },
+            may_be_compared,
             is_ordered: is_reduction && is_ordered,
             is_own: is_reduction && is_own,
             when,
@@ -131,6 +150,44 @@ proptest! {
         job.assert_all_know_the_same();
     }
 
+    /// Invariant 6: of sums, all of a size are the MPI's or none is, and who promises that all are
+    /// served serves the first one, if ranks can be served at all.
+    #[test]
+    fn sums_of_a_size_go_one_way_from_the_first_call_to_the_last(
+        world in world(),
+        requests in requests(30),
+        kinds in prop::collection::vec((any::<bool>(), any::<bool>()), 1..6),
+        limit in prop::option::weighted(0.2, 1000u64..400_000),
+        failure in prop::option::weighted(0.1, (0usize..8, 0usize..12)),
+    ) {
+        let (shape, count, sums) = (world.shape, world.shape.ranks, world.sums);
+        let (has_number, can_be_promised) = (world.has_number, failure.is_none());
+        let mut job = Job::new(world, count, limit.map(|room| LongestCalls::new(room, shape)), &kinds);
+        job.failure = failure.map(|(rank, at)| (rank % count as usize, at));
+        let mut served = std::collections::HashMap::new();
+        for (request, times) in requests {
+            for _ in 0..times {
+                let (of, when) = (request.call, request.when);
+                let Some(outcome) = job.call(request).filter(|_| of.is_sum) else { continue };
+                let is_served = match outcome {
+                    Outcome::Left => false,
+                    Outcome::Served(chosen) => {
+                        let keeps = chosen.choice.keeps_order_of_sums(shape);
+                        prop_assert!(keeps, "{} for {of:?}", chosen.choice);
+                        true
+                    }
+                };
+                let is_possible = has_number && when != Waiting::Ahead && can_be_promised;
+                prop_assert!(sums != ServedSums::Canonical || is_served == is_possible || failure.is_some());
+                prop_assert!(sums != ServedSums::Mpi || !is_served);
+                if when != Waiting::Ahead {
+                    let is_alike = *served.entry((of.bytes.0, request.is_own)).or_insert(is_served) == is_served;
+                    prop_assert!(is_alike, "{of:?}, served: {is_served}");
+                }
+            }
+        }
+    }
+
     /// Invariant 2 for the first calls, which pass before the communicator is attached: where the
     /// rules leave the same sizes uncounted in the whole job as here, as in its MPI_COMM_WORLD.
     #[test]
@@ -139,7 +196,7 @@ proptest! {
         requests in requests(20),
     ) {
         let (shape, count) = (world.shape, world.shape.ranks);
-        let rules = Rules::new(&[], None, &world.table, None);
+        let rules = world.rules();
         let ranks = Ranks { least: count, most: count };
         let at_first = passing_at_first(rules, (ranks, shape));
         let policy = world.policy(None);
@@ -171,7 +228,8 @@ proptest! {
     #[test]
     fn what_is_explained_is_what_jobs_do(world in world(), requests in requests(12)) {
         let multicast = vec![world.multicast[0]];
-        let world = World { learning: Learning::default(), multicast, looks: u32::MAX, ..world };
+        let (learning, challenges) = (Learning::default(), false);
+        let world = World { learning, challenges, multicast, looks: u32::MAX, ..world };
         let lost = [
             (!world.multicast[0] || world.shape.nodes == 1, Capabilities::MULTICAST),
             (!world.has_memory, Capabilities::SHARED),
@@ -194,7 +252,7 @@ proptest! {
         }
         let network = job.world.is_asked.then_some(job.world.network);
         let shape = CommunicatorShape { network, ..job.world.shape };
-        let rules = Rules::new(&[], None, &job.world.table, None);
+        let rules = job.world.rules();
         for (call, earlier_calls, outcome) in made {
             let choice = match outcome {
                 Outcome::Left => Choice::Stock,
@@ -210,6 +268,9 @@ fn one_rule(way: &str) -> World {
     let table = format!("version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"{way}\"\n");
     World {
         table: Table::parse(&table, "t").unwrap(),
+        challenges: false,
+        sums: ServedSums::Auto,
+        of_sums: Table::of_sums(),
         shape: CommunicatorShape::new(4, 4, None).unwrap(),
         learning: Learning::default(),
         has_number: true,
@@ -287,6 +348,27 @@ fn multicast_that_dies_is_left_at_the_next_look() {
         (0..14).map(|_| job.call(waited(BROADCAST, 5000)) == Some(Outcome::Left)).collect();
     // Four calls to a look.
     assert_eq!(is_left.iter().position(|is_left| *is_left), Some(12), "{is_left:?}");
+}
+
+/// Where no rule speaks: only the MPI at first, then others within what they may cost; calls that
+/// may not be served in different ways are the MPI's for ever.
+#[test]
+fn where_no_rule_speaks_challengers_are_tried() {
+    let learning = Learning { tries: true, tunes: false };
+    let table = Table::parse("version = 1\n", "t").unwrap();
+    let world = World { table, challenges: true, learning, ..one_rule("chain") };
+    let mut job = Job::new(world, 4, None, &[(false, false), (true, false)]);
+    let mut is_left = |bytes, may_be_compared, calls: usize| -> Vec<bool> {
+        let request = Request { may_be_compared, ..waited(ALLREDUCE, bytes) };
+        (0..calls).map(|_| job.call(request) == Some(Outcome::Left)).collect()
+    };
+    assert!(is_left(16 << 10, false, 400).iter().all(|is_left| *is_left), "sums");
+    let first = is_left(16 << 10, true, 20);
+    assert!(first.iter().all(|is_left| *is_left));
+    let later = is_left(16 << 10, true, 2000);
+    let tried = later.iter().filter(|is_left| !**is_left).count();
+    assert!(tried > 0, "something was tried");
+    assert!(job.world.exchanges > 2 && job.world.is_asked);
 }
 
 /// Programs keep thousands of communicators that are never served.

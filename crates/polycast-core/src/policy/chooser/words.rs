@@ -13,7 +13,7 @@ pub struct Request {
     /// True on the call's root; without meaning where there is none.
     pub is_root: bool,
     /// True if the call may be served in different ways from one call to the next: the result is
-    /// the same to the last bit.
+    /// the same to the last bit. Never true of a [sum](Call::is_sum).
     pub may_be_compared: bool,
     /// True if contributions must be combined in the order of ranks.
     pub is_ordered: bool,
@@ -47,6 +47,9 @@ pub enum Why {
     OwnOperation,
     /// The call may need more memory than some rank gets.
     LittleMemory,
+    /// The call is only started: whether sums are served is found out by the ranks together, and
+    /// must be known before the first one.
+    SumAhead,
 }
 
 /// A chosen way to serve a call, with the call's epoch. The epoch is kept because other ranks may
@@ -139,7 +142,11 @@ impl Opening {
 
     /// True if a number is needed by what `policy` says, which all ranks know.
     pub fn wants_number(&self, policy: &Policy) -> bool {
-        self.tunes || self.choice(policy).is_none_or(|choice| choice != Choice::Stock)
+        let is_challenged =
+            |(call, epoch): (Call, Epoch)| policy.for_sizes_of(&call, epoch).is_challenged(Capabilities::ALL);
+        self.tunes
+            || self.choice(policy).is_none_or(|choice| choice != Choice::Stock)
+            || (self.hears && self.call.is_some_and(is_challenged))
     }
 
     fn choice(&self, policy: &Policy) -> Option<Choice> {

@@ -48,7 +48,11 @@ fn problems_are_named_with_their_line_and_column() {
         ("", (1, 1), "missing field `version`"),
         ("version = \"1\"", (1, 11), "expected i64"),
         ("version = 1\nversion = 1", (2, 1), "duplicate key"),
-        ("version = 1\nrules = []", (2, 1), "unknown field `rules`, expected `version` or `rule`"),
+        (
+            "version = 1\nrules = []",
+            (2, 1),
+            "unknown field `rules`, expected one of `version`, `sums`, `rule`",
+        ),
         ("version = 1\n[[rule]]\nuse = \"stock\"", (2, 1), "missing field `collective`"),
         (head, (2, 1), "missing field `use`"),
         (&format!("{head}use = \"chian\""), (4, 7), "use: unknown algorithm \"chian\", expected one of flat"),
@@ -72,6 +76,11 @@ fn problems_are_named_with_their_line_and_column() {
             "use: double-tree serves bcast, not gather: expected one of flat, chain, binary, binomial, k-nomial, contention-free-chain, contention-free-binary, contention-free-k-ary, two-level, cells, direct, stock",
         ),
         ("version = 1\n[[rule]]\ncollective = \"bcast", (3, 20), "invalid basic string"),
+        (
+            "version = 1\nsums = \"exact\"",
+            (2, 8),
+            "sums: expected one of auto, canonical, mpi, found \"exact\"",
+        ),
     ] {
         let error = error_in(text);
         assert!(error.problem.contains(problem), "{text}\n{error}");

@@ -55,7 +55,7 @@ impl Ledger {
         let trial = self.0.trials.iter().find(|trial| trial.of == of)?;
         match trial.state {
             State::Settled(_, until) => Some(until),
-            State::Running(_) => None,
+            State::Running(_) | State::Waiting(..) => None,
         }
     }
 }

@@ -110,7 +110,7 @@ pub struct Recalled {
 /// The choices that are open to such calls; none if the rules know no such.
 pub(super) fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
     match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
-        true => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
+        true => policy.ways_of(of).collect(),
         false => Vec::new(),
     }
 }
@@ -329,8 +329,7 @@ mod tests {
     /// Of calls with 8 to 16 KiB.
     fn finding(arm: Arm) -> Finding {
         let policy = policy(TABLE);
-        let call =
-            crate::policy::Call { collective: Collective::Broadcast, bytes: crate::units::Bytes(9000) };
+        let call = crate::policy::Call::new(Collective::Broadcast, crate::units::Bytes(9000));
         let there = Capabilities::ALL;
         let interval = policy.interval(&call, Epoch::default());
         let of = Sameness {

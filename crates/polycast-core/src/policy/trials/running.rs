@@ -8,6 +8,10 @@
 //! A way that stays follows itself, not another one. What a long call leaves behind (packets that were lost, windows that shrank, ranks that
 //! are far apart) may make the next one slower or faster; so of long calls each way has two in a row. That makes no trial longer: it ends
 //! after half of the rounds.
+//!
+//! Where what trials may cost is [bounded](super::budget), the way that serves otherwise has calls
+//! alone at first, so that it is known how long these take, and ways are judged after the first
+//! round that counts, too.
 
 use super::{Arm, MAX_ARMS};
 
@@ -15,6 +19,10 @@ use super::{Arm, MAX_ARMS};
 /// goes; after the last the fastest stays.
 pub(super) const JUDGED_AFTER: [usize; 4] = [2, 4, 8, 16];
 pub(super) const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
+/// The number of times of a way: the round for warming up, and those that count.
+pub(super) const COLUMNS: usize = MAX_ROUNDS + 1;
+/// Rounds that count in which a way has calls alone.
+const ROUNDS_ALONE: usize = 4;
 /// The most rounds that count where calls are long.
 const MAX_ROUNDS_OF_PAIRS: usize = 8;
 /// The time of the fastest way from which on calls are long.
@@ -34,8 +42,21 @@ pub(super) struct Running {
     pub is_paired: bool,
     /// True if the times are to be added up before the next call.
     pub is_due: bool,
-    /// Times of this rank in nanoseconds, for each way and each round that counts.
-    pub nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
+    /// Times of this rank in nanoseconds, for each way and each round.
+    pub nanos: [[u64; COLUMNS]; MAX_ARMS],
+    /// The bound, where the cost of the trial has one.
+    pub bound: Option<Bound>,
+}
+
+/// A trial whose cost is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bound {
+    /// The way that serves calls that are not compared.
+    pub incumbent: Arm,
+    /// True while it has all calls.
+    pub is_alone: bool,
+    /// The expected cost until all ways can be had, in nanoseconds of a rank.
+    pub set_up_nanos: u64,
 }
 
 impl Running {
@@ -48,8 +69,37 @@ impl Running {
             made: 0,
             is_paired: false,
             is_due: false,
-            nanos: [[0; MAX_ROUNDS]; MAX_ARMS],
+            nanos: [[0; COLUMNS]; MAX_ARMS],
+            bound: None,
         })
+    }
+
+    /// A trial whose cost is bounded, beside a way that serves otherwise.
+    pub fn bounded(arms: usize, incumbent: Arm, set_up_nanos: u64) -> Box<Running> {
+        let bound = Some(Bound { incumbent, is_alone: true, set_up_nanos });
+        Box::new(Running { arms: vec![incumbent], bound, ..*Running::new(arms) })
+    }
+
+    /// Lets all ways take part, after one has had calls alone.
+    pub fn let_all_begin(&mut self) {
+        let begun = Running::new(usize::from(self.mpi) + 1);
+        let bound = self.bound.map(|bound| Bound { is_alone: false, ..bound });
+        *self = Running { bound, ..*begun };
+    }
+
+    /// True while one way has all calls.
+    pub fn is_alone(&self) -> bool {
+        self.bound.is_some_and(|bound| bound.is_alone)
+    }
+
+    /// The number of rounds that count after which the ways are judged next.
+    pub fn judged_next(&self) -> usize {
+        let rounds = self.rounds();
+        match self.bound {
+            Some(Bound { is_alone: true, .. }) => ROUNDS_ALONE,
+            Some(_) if rounds == 0 => 1,
+            _ => JUDGED_AFTER.into_iter().find(|after| *after > rounds).unwrap_or(MAX_ROUNDS),
+        }
     }
 
     /// Calls before the first turn, and of each turn. Every second round of pairs has one before, so that what a program does with every
@@ -64,8 +114,9 @@ impl Running {
         before + each * self.arms.len()
     }
 
-    /// Counts a call. Returns its way, and the round for which its time counts, from 0, if it
-    /// counts. Rounds begin with another way each, and go through the ways forwards and backwards
+    /// Counts a call. Returns its way, and the round for which its time is told, 0 for the one that
+    /// is for warming up, if it is told. Rounds begin with another way each, and go through the
+    /// ways forwards and backwards
     /// by turns, so what a program does with every second or third call meets all.
     pub fn next(&mut self) -> (Arm, Option<usize>) {
         let arms = self.arms.len();
@@ -74,11 +125,13 @@ impl Running {
         let place = (call / each + self.round) % arms;
         let place = if (self.round / arms).is_multiple_of(2) { place } else { arms - 1 - place };
         let is_last = self.made >= before && call % each == each - 1;
-        let counted = self.round.checked_sub(1).filter(|_| is_last);
+        let is_told = is_last && (self.round > 0 || self.bound.is_some());
+        let counted = is_told.then_some(self.round);
         self.made += 1;
         if self.made == self.calls() {
+            let due_after = self.judged_next();
             (self.made, self.round) = (0, self.round + 1);
-            self.is_due = JUDGED_AFTER.contains(&self.rounds());
+            self.is_due = self.rounds() == due_after;
         }
         (self.arms[place], counted)
     }

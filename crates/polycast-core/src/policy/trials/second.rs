@@ -63,7 +63,7 @@ mod tests {
     }
 
     fn of(policy: &Policy, there: Capabilities) -> Sameness {
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
+        let call = Call::new(Collective::Broadcast, Bytes(9000));
         let interval = policy.interval(&call, Epoch::FIRST) as u16;
         Sameness { interval, ..Sameness { there, ..Sameness::tuned(call.collective, 9000, there) } }
     }
@@ -76,7 +76,7 @@ mod tests {
         let mut counts = vec![0; ways.len()];
         for _ in 0..calls {
             trials.take_over(policy, of);
-            let (Turn::Tried(arm, _) | Turn::Settled(arm, _)) = trials.next(of, ways.len());
+            let (arm, _) = trials.next(of, ways.len(), None).way();
             counts[usize::from(arm)] += 1;
         }
         counts
@@ -89,7 +89,7 @@ mod tests {
             if let Some((_, sums)) = trials.due() {
                 trials.judge(&sums, 1);
             }
-            if let Turn::Tried(arm, Some(sample)) = trials.next(of, times.len()) {
+            if let Turn::Tried(arm, Some(sample)) = trials.next(of, times.len(), None) {
                 trials.took(sample, times[usize::from(arm)]);
             }
         }

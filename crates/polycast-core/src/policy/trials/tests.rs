@@ -14,21 +14,27 @@ fn of(bytes: u64) -> Sameness {
     }
 }
 
+mod bounded;
+
 /// Ranks that make the same calls.
 struct Ranks {
     ranks: Vec<Trials>,
     found: Vec<Finding>,
+    /// What ways are taken to cost that are to be set up, where the cost of trials is bounded.
+    bound: Option<u64>,
+    judgements: usize,
 }
 
 impl Ranks {
     fn new(ranks: usize) -> Ranks {
-        Ranks { ranks: vec![Trials::default(); ranks], found: Vec::new() }
+        Ranks { ranks: vec![Trials::default(); ranks], found: Vec::new(), bound: None, judgements: 0 }
     }
 
     /// A communicator of processes that have these ledgers.
     fn with(ledgers: &[Ledger]) -> Ranks {
         let told = ledgers[0].words_for_others();
-        Ranks { ranks: ledgers.iter().map(|ledger| ledger.resumed(&told)).collect(), found: Vec::new() }
+        let ranks = ledgers.iter().map(|ledger| ledger.resumed(&told)).collect();
+        Ranks { ranks, found: Vec::new(), bound: None, judgements: 0 }
     }
 
     fn free(&mut self, ledgers: &mut [Ledger]) {
@@ -36,7 +42,11 @@ impl Ranks {
     }
 
     /// One call, which takes so long on each rank; the way that all took.
-    fn call(&mut self, of: Sameness, arms: usize, mut nanos: impl FnMut(usize, Arm) -> u64) -> Arm {
+    fn call(&mut self, of: Sameness, arms: usize, nanos: impl FnMut(usize, Arm) -> u64) -> Arm {
+        self.turn(of, arms, nanos).way().0
+    }
+
+    fn turn(&mut self, of: Sameness, arms: usize, mut nanos: impl FnMut(usize, Arm) -> u64) -> Turn {
         loop {
             let due: Vec<_> = self.ranks.iter().map(Trials::due).collect();
             assert!(due.iter().all(|values| values.is_some() == due[0].is_some()));
@@ -44,20 +54,20 @@ impl Ranks {
                 break;
             }
             let sums = std::array::from_fn(|at| due.iter().flatten().map(|(_, values)| values[at]).sum());
+            self.judgements += 1;
             let count = self.ranks.len() as u32;
             let found: Vec<_> = self.ranks.iter_mut().map(|rank| rank.judge(&sums, count)).collect();
             assert!(found.iter().all(|other| *other == found[0]));
             self.found.extend(found[0]);
         }
-        let turns: Vec<Turn> = self.ranks.iter_mut().map(|rank| rank.next(of, arms)).collect();
+        let turns: Vec<Turn> = self.ranks.iter_mut().map(|rank| rank.next(of, arms, self.bound)).collect();
         assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
-        let (Turn::Tried(arm, sample) | Turn::Settled(arm, sample)) = turns[0];
-        if let Some(sample) = sample {
+        if let (arm, Some(sample)) = turns[0].way() {
             for (rank, trials) in self.ranks.iter_mut().enumerate() {
                 trials.took(sample, nanos(rank, arm));
             }
         }
-        arm
+        turns[0]
     }
 }
 
@@ -158,11 +168,11 @@ fn what_an_earlier_job_found_stays_until_it_is_due() {
 fn ranks_that_may_have_made_different_calls_try_nothing_more() {
     let mut trials = Trials::default();
     for _ in 0..6 {
-        trials.next(of(9000), 2);
+        trials.next(of(9000), 2, None);
     }
     assert!(trials.due().is_some());
     trials.stop();
-    assert_eq!((trials.due(), trials.next(of(9000), 2)), (None, Turn::Settled(0, None)));
+    assert_eq!((trials.due(), trials.next(of(9000), 2, None)), (None, Turn::Settled(0, None)));
 }
 
 /// The way that stays takes three times as long from a call on, long before that is looked at again.
@@ -226,8 +236,9 @@ proptest! {
     fn ranks_never_choose_differently(
         ranks in 1usize..5,
         calls in prop::collection::vec((0u8..3, prop::collection::vec(0u64..1 << 40, 4)), 0..600),
+        bound in prop::option::of(0u64..1 << 30),
     ) {
-        let mut ranks = Ranks::new(ranks);
+        let mut ranks = Ranks { bound, ..Ranks::new(ranks) };
         for (size, nanos) in calls {
             let arms = 2 + usize::from(size % 3);
             ranks.call(of(1 << (4 * size)), arms, |rank, arm| nanos[rank] >> (10 * arm));
@@ -266,6 +277,7 @@ proptest! {
     #[test]
     fn ranks_of_any_communicator_choose_alike(
         steps in prop::collection::vec((0usize..4, 0usize..3, 0u8..3, 0u64..1 << 40), 0..400),
+        bound in prop::option::of(0u64..1 << 20),
     ) {
         let mut ledgers = vec![Ledger::default(); 4];
         let mut open: Vec<Ranks> = Vec::new();
@@ -273,7 +285,7 @@ proptest! {
             match step {
                 0 => {
                     ledgers.rotate_left(which);
-                    open.push(Ranks::with(&ledgers));
+                    open.push(Ranks { bound, ..Ranks::with(&ledgers) });
                     ledgers.rotate_right(which);
                 }
                 1 if !open.is_empty() => open.remove(which % open.len()).free(&mut ledgers),
@@ -303,7 +315,7 @@ fn what_is_known_of_other_ways_is_not_gone_on_with() {
     assert_eq!(trials.settled(of(100)), Some(1));
     trials.remember(&found(100, 3, 2));
     assert_eq!(trials.settled(of(100)), Some(1), "the first that may be right stays");
-    trials.next(of(9000), 3);
+    trials.next(of(9000), 3, None);
     trials.remember(&found(9000, 3, 2));
     assert_eq!(trials.settled(of(9000)), None, "it is being compared here");
     trials.remember(&found(9000, 2, 0));
@@ -319,6 +331,7 @@ proptest! {
         stretches in prop::collection::vec((0usize..3, 1u64..3000), 1..30),
         times in prop::array::uniform3([900u64..3000, 900u64..3000]),
         changes in prop::option::of(500u64..4000),
+        bound in prop::option::of(0u64..10_000),
     ) {
         let (mut looking, mut counting) = (Trials::default(), Trials::default());
         let mut made = 0;
@@ -333,8 +346,8 @@ proptest! {
                     prop_assert_eq!(looking.judge(&sums, 2), counting.judge(&sums, 2));
                     steady = 0;
                 }
-                let turn = looking.next(of, 2);
-                let (Turn::Tried(arm, sample) | Turn::Settled(arm, sample)) = turn;
+                let turn = looking.next(of, 2, bound);
+                let (arm, sample) = turn.way();
                 made += 1;
                 if steady > 0 {
                     (steady, counted) = (steady - 1, counted + 1);
@@ -342,7 +355,7 @@ proptest! {
                     continue;
                 }
                 counting.add(of, std::mem::take(&mut counted));
-                prop_assert_eq!(counting.next(of, 2), turn);
+                prop_assert_eq!(counting.next(of, 2, bound), turn);
                 if let Some(sample) = sample {
                     let is_late = changes.is_some_and(|from| made > from);
                     let nanos = times[class][usize::from(arm)] * if is_late { 3 } else { 1 };
@@ -350,7 +363,8 @@ proptest! {
                     counting.took(sample, nanos + made % 7);
                 }
                 arm_then = Some(arm);
-                let is_steady = matches!(turn, Turn::Settled(_, None)) && counting.due().is_none();
+                let is_decided = matches!(turn, Turn::Settled(_, None) | Turn::Waiting(_));
+                let is_steady = is_decided && counting.due().is_none();
                 steady = if is_steady { counting.steady(of) } else { 0 };
             }
             counting.add(of, counted);

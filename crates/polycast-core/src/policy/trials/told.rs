@@ -10,12 +10,18 @@
 //! 31 … 38  verdicts                54, 55    the second                  56       1: pairs of calls
 //!                                  56 … 61   log2 of the call at which
 //!                                            that is looked at again,
-//!                                            0: there is none
+//!                                            0: there is none          57       1: its cost is bounded
+//!                                                                       58, 59   the incumbent's arm
+//!                                                                       60       1: that one has calls alone
+//!                                                                       61       1: it waits; then 51 … 56 are log2 of
+//!                                                                                the calls until it goes on
+//!                                                                       62       1: it waits, and has pairs of calls
 //! ```
 
+use super::running::Bound;
 use super::{
-    Arm, Capabilities, Collective, Epoch, MAX_ARMS, MAX_ROUNDS, Running, Sameness, State, TUNED, Trial,
-    Trials,
+    Arm, COLUMNS, Capabilities, Collective, Epoch, MAX_ARMS, MAX_ROUNDS, Running, Sameness, State, TUNED,
+    Trial, Trials,
 };
 
 /// Trials that are told at most.
@@ -23,6 +29,8 @@ pub const TOLD: usize = 64;
 
 const THERE: u64 = 1 << 63;
 const SETTLED: u64 = 1 << 39;
+const BOUNDED: u32 = 57;
+const WAITS: u32 = 61;
 /// The interval in a word of ways that were found by tuning.
 const TOLD_TUNED: u8 = u8::MAX;
 
@@ -58,13 +66,17 @@ impl Trial {
                     | u64::from(left.ilog2()) << 48
             }
             State::Running(running) => {
-                let arms = running.arms.iter().fold(0, |arms, arm| arms | 1u64 << arm);
-                arms << 40
-                    | u64::from(running.mpi) << 44
-                    | (running.round as u64) << 46
+                running.to_bits()
                     | (running.made as u64) << 51
                     | u64::from(running.is_due) << 55
                     | u64::from(running.is_paired) << 56
+            }
+            State::Waiting(running, until) => {
+                let left = until.saturating_sub(self.calls).clamp(1, 1 << 63).next_power_of_two();
+                running.to_bits()
+                    | u64::from(left.ilog2()) << 51
+                    | 1 << WAITS
+                    | u64::from(running.is_paired) << 62
             }
         };
         Some(THERE | of | state)
@@ -90,22 +102,45 @@ impl Trial {
             let (until, left) = (1 << bits(word, 42, 6), 1 << bits(word, 48, 6));
             (State::Settled(arm, until), (usize::from(arm) < MAX_ARMS).then(|| until - left.min(until))?)
         } else {
-            let mpi = bits(word, 44, 2) as Arm;
-            let arms: Vec<Arm> = (0..=mpi).filter(|arm| bits(word, 40 + u32::from(*arm), 1) == 1).collect();
-            let (round, made) = (bits(word, 46, 5) as usize, bits(word, 51, 4) as usize);
-            let [is_due, is_paired] = [55, 56].map(|bit| bits(word, bit, 1) == 1);
-            let nanos = [[0; MAX_ROUNDS]; MAX_ARMS];
-            let running = Running { arms, mpi, round, made, is_paired, is_due, nanos };
-            // Behind the last round there is only its judgement.
-            let is_round = if is_due { (2..=MAX_ROUNDS + 1).contains(&round) } else { round <= MAX_ROUNDS };
-            let is_possible = usize::from(mpi) < MAX_ARMS && is_round && made < running.calls();
-            let running = is_possible.then_some(running)?;
-            (State::Running(Box::new(running)), 0)
+            let running = Box::new(Running::from_bits(word)?);
+            let waits = bits(word, WAITS, 1) == 1;
+            (if waits { State::Waiting(running, 1 << bits(word, 51, 6)) } else { State::Running(running) }, 0)
         };
         let second = Some(bits(word, 56, 6)).filter(|digits| word & SETTLED != 0 && *digits > 0);
         let second = second.map(|zeros| (bits(word, 54, 2) as Arm, 1 << zeros));
         let verdicts = bits(word, 31, 8) as u8;
         Some(Trial { calls, calls_elsewhere: calls, verdicts, second, ..Trial::new(of, state) })
+    }
+}
+
+impl Running {
+    fn to_bits(&self) -> u64 {
+        let arms = self.arms.iter().fold(0, |arms, arm| arms | 1u64 << arm);
+        let bound = self
+            .bound
+            .map_or(0, |bound| 1 | u64::from(bound.incumbent) << 1 | u64::from(bound.is_alone) << 3);
+        arms << 40 | u64::from(self.mpi) << 44 | (self.round as u64) << 46 | bound << BOUNDED
+    }
+
+    fn from_bits(word: u64) -> Option<Running> {
+        let bit = |at| bits(word, at, 1) == 1;
+        let mpi = bits(word, 44, 2) as Arm;
+        let arms: Vec<Arm> = (0..=mpi).filter(|arm| bit(40 + u32::from(*arm))).collect();
+        let (round, waits) = (bits(word, 46, 5) as usize, bit(WAITS));
+        let (made, is_due) = if waits { (0, false) } else { (bits(word, 51, 4) as usize, bit(55)) };
+        let is_paired = bit(if waits { 62 } else { 56 });
+        let incumbent = bits(word, BOUNDED + 1, 2) as Arm;
+        let bound = Bound { incumbent, is_alone: bit(BOUNDED + 3), set_up_nanos: 0 };
+        let bound = bit(BOUNDED).then_some(bound);
+        let nanos = [[0; COLUMNS]; MAX_ARMS];
+        let running = Running { arms, mpi, round, made, is_paired, is_due, nanos, bound };
+        // Behind the last round there is only its judgement.
+        let is_round = if is_due { (2..=MAX_ROUNDS + 1).contains(&round) } else { round <= MAX_ROUNDS };
+        let is_bound = bound.is_none_or(|bound| {
+            bound.incumbent <= mpi && (!bound.is_alone || running.arms == [bound.incumbent])
+        });
+        let is_possible = is_round && is_bound && (bound.is_some() || !waits) && !running.arms.is_empty();
+        (is_possible && running.made < running.calls()).then_some(running)
     }
 }
 
@@ -126,8 +161,11 @@ impl Trials {
         for trial in &mut trials {
             let known =
                 mine.trials.iter().find(|known| known.of == trial.of && known.verdicts == trial.verdicts);
-            if let (State::Running(running), Some(State::Running(known))) =
-                (&mut trial.state, known.map(|known| &known.state))
+            if let (
+                State::Running(running) | State::Waiting(running, _),
+                Some(State::Running(known) | State::Waiting(known, _)),
+            ) = (&mut trial.state, known.map(|known| &known.state))
+                && running.is_alone() == known.is_alone()
             {
                 running.nanos = known.nanos;
             }

@@ -73,7 +73,7 @@ impl Table {
     /// not for. `head`: lines of comment above.
     pub fn of_rules(origin: &str, head: Vec<String>, rules: Vec<Rule>, behind: Table) -> Table {
         let rules = rules.into_iter().chain(behind.rules).collect();
-        Table { origin: origin.to_owned(), head, rules, end: behind.end }
+        Table { origin: origin.to_owned(), head, sums: behind.sums, rules, end: behind.end }
     }
 }
 

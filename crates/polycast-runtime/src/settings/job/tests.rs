@@ -17,7 +17,8 @@ fn read(names: [Option<&str>; 5]) -> Current {
     let [broadcast, table, topology, parameters, trials] = names.map(|name| name.map(str::to_owned));
     let mut forced = [const { None }; FORCED.len()];
     forced[0] = broadcast;
-    Settings::read(Names { forced, table, topology, parameters, trials, tune: None })
+    let [sums, tune] = [const { None }; 2];
+    Settings::read(Names { forced, table, topology, parameters, sums, trials, tune })
 }
 
 #[test]
@@ -66,6 +67,28 @@ fn each_collective_has_a_variable() {
         problem.contains("POLYCAST_ALLREDUCE=bruck: ") && problem.contains("recursive-doubling"),
         "{problem}"
     );
+}
+
+#[test]
+fn what_is_said_of_sums_counts_before_the_table() {
+    let table = file("version = 1\nsums = \"mpi\"\n");
+    let table = table.path().to_str().map(str::to_owned);
+    let read = |sums: Option<&str>, table: &Option<String>| {
+        let (sums, table) = (sums.map(str::to_owned), table.clone());
+        Settings::read(Names { sums, table, ..Names::default() })
+    };
+    for (said, table, expected) in [
+        (None, &None, ServedSums::Auto),
+        (Some("Canonical"), &None, ServedSums::Canonical),
+        (None, &table, ServedSums::Mpi),
+        (Some("auto"), &table, ServedSums::Auto),
+        (Some("of course"), &table, ServedSums::Mpi),
+    ] {
+        let Current { settings, problem, .. } = read(said, table);
+        assert_eq!((settings.rules(None).sums(), problem), (expected, None), "{said:?}");
+        assert_eq!(Settings::from_bytes(&settings.to_bytes()).as_ref(), Some(&*settings));
+    }
+    assert_ne!(read(Some("auto"), &table).digest, read(None, &table).digest);
 }
 
 #[test]

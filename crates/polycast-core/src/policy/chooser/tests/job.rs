@@ -11,6 +11,10 @@ use crate::policy::{Call, CommunicatorShape, Rules, Table};
 #[derive(Clone, Debug)]
 pub struct World {
     pub table: Table,
+    /// What the table leaves to the MPI has challengers.
+    pub challenges: bool,
+    pub sums: ServedSums,
+    pub of_sums: Table,
     pub shape: CommunicatorShape,
     pub learning: Learning,
     pub has_number: bool,
@@ -29,7 +33,12 @@ pub struct World {
 impl World {
     pub fn policy(&self, network: Option<Network>) -> Arc<Policy> {
         let shape = CommunicatorShape { network, ..self.shape };
-        Arc::new(Policy::new(Rules::new(&[], None, &self.table, None), shape))
+        Arc::new(Policy::new(self.rules(), shape))
+    }
+
+    pub fn rules(&self) -> Rules<'_> {
+        let rules = Rules::new(&[], None, &self.table, None).with_challengers(self.challenges);
+        rules.with_sums(Some(self.sums), &self.of_sums)
     }
 
     fn answer(&mut self, exchange: RankExchange, ranks: &[Rank], request: &Request) -> Answer {
@@ -74,7 +83,7 @@ impl World {
             RankExchange::Hear => Answer::Heard { trials: trials(), measured: Vec::new() },
             RankExchange::Measure => {
                 let capabilities = ranks.iter().find(|rank| !rank.has_failed).unwrap().chooser.capabilities();
-                let Call { collective, bytes } = request.call;
+                let Call { collective, bytes, .. } = request.call;
                 let of = Sameness::tuned(collective, bytes.0, capabilities);
                 let way = Registry::BUILT_IN.samples(collective).first().copied().map(Choice::Algorithm);
                 let found = way.filter(|_| bytes.0 % 3 != 0).map(|way| {
@@ -109,7 +118,7 @@ pub enum Outcome {
 impl Rank {
     /// True if the door leaves the call by itself.
     fn passes(&mut self, request: &Request) -> bool {
-        let Call { collective, bytes } = request.call;
+        let Call { collective, bytes, .. } = request.call;
         if self.asks_always || request.when != Waiting::Waited {
             return false;
         }
@@ -184,8 +193,10 @@ impl Job {
                         continue;
                     }
                 };
-                let passes =
-                    rank.chooser.policy().leaves(&request.call) || rank.chooser.limited(&on(rank)).is_some();
+                let is_sum_ahead = request.when == Waiting::Ahead && request.call.is_sum;
+                let passes = is_sum_ahead
+                    || rank.chooser.policy().leaves(&request.call)
+                    || rank.chooser.limited(&on(rank)).is_some();
                 assert!(!rank.has_failed || passes, "invariant 4: {next:?}");
                 if let (Waiting::Ahead, Outcome::Served(chosen)) = (request.when, of) {
                     let has_tried = rank.chooser.clone().provides(chosen.choice.needs());
@@ -218,6 +229,7 @@ impl Job {
                     rank.has_failed = true;
                 } else if !rank.has_failed {
                     found.push(rank.chooser.heard(answer));
+                    rank.chooser.spent(exchange, self.chance.u64(0..50_000));
                 }
             }
             assert!(found.windows(2).all(|two| two[0] == two[1]), "invariant 1: {found:?}");

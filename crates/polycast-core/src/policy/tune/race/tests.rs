@@ -11,6 +11,8 @@ const SHAPE: CommunicatorShape = CommunicatorShape {
     ranks_per_node: 1,
     ranks_per_processor: 1,
     switches: 1,
+    are_parts: true,
+    is_of_all: true,
     network: None,
 };
 
@@ -255,7 +257,7 @@ fn a_table_of_what_was_found_chooses_it() {
     let table = Table::parse(&text, "t").unwrap();
     let choice = |bytes, shape| {
         let policy = Policy::new(Rules::new(&[], Some(&table), &table, None), shape);
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+        let call = Call::new(Collective::Broadcast, Bytes(bytes));
         policy.choose(&call, Capabilities::ALL, Epoch::FIRST).choice
     };
     for (bytes, expected) in [(1024, Choice::Stock), (4095, Choice::Stock), (4096, chain), (1 << 30, chain)] {
