@@ -1,5 +1,6 @@
 //! Ranks that compare polycast with the MPI serve each call alike, whatever the times are, and keep the faster one.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use polycast_core::policy::trials::CACHE_FILE;
@@ -54,10 +55,11 @@ fn all_ranks_try_alike() {
     });
 }
 
-/// Where no rule speaks, challengers may cost 2 % of the time of such calls. Those of the MPI take none here, so
-/// nothing is tried.
+/// Where no rule speaks, all ranks compare the same ways with the MPI, which has the first calls alone. They may cost 2 % of
+/// the time of such calls: some jobs are too short for that.
 #[test]
-fn challengers_cost_no_more_than_their_part() {
+fn challengers_are_tried_alike() {
+    let jobs_that_tried = AtomicUsize::new(0);
     with_seeds(10, |seed| {
         let random = &mut Random::new(seed);
         let hosts: Vec<u32> = (0..random.within(3, 6) as u32).collect();
@@ -73,11 +75,13 @@ fn challengers_cost_no_more_than_their_part() {
             first.iter().map(ToString::to_string).collect::<Vec<String>>()
         };
         let is_stock = |choice: &String| choice == "stock";
-        for trials in ["on", "off"] {
-            let choices = run(trials);
-            assert!(choices.iter().all(is_stock), "{trials}: {choices:?}");
-        }
+        let compared = run("on");
+        assert!(compared[..32].iter().all(is_stock), "{compared:?}");
+        jobs_that_tried.fetch_add(usize::from(!compared.iter().all(is_stock)), Ordering::Relaxed);
+        assert!(run("off").iter().all(is_stock), "no rule is for such calls");
     });
+    let is_one_seed = std::env::var_os("FAKE_DOOR_SEED").is_some();
+    assert!(is_one_seed || jobs_that_tried.into_inner() > 0, "nothing was tried");
 }
 
 /// On communicators with one call each. What the first ones find the later ones know, so multicast, which takes a set-up each, is not

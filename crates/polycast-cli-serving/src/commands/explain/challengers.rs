@@ -59,8 +59,8 @@ impl Comparison {
 
     /// Writes the comparison of the call that was asked about.
     pub fn write(&self, out: &mut String) -> std::fmt::Result {
-        let first = format!("  compared with the MPI {}: ", from_call(self.earlier_calls));
-        writeln!(out, "{}", hanging(&first, "    ", &self.ways()))
+        let text = format!("compared with the MPI {}: {}", from_call(self.earlier_calls), self.ways());
+        writeln!(out, "{}", hanging("  ", "    ", &text))
     }
 
     /// Writes comparisons of some sizes.
