@@ -105,7 +105,17 @@ impl Host {
     }
 
     pub fn open(&self, name: &str, group: Group, options: &SocketOptions) -> Socket {
-        self.try_open(name, group, options).unwrap_or_else(|e| panic!("{e}"))
+        // The kernel makes an interface's link-local address some time after the interface.
+        for _ in 0..300 {
+            match self.try_open(name, group, options) {
+                Ok(socket) => return socket,
+                Err(error) if error.to_string().contains("no usable link-local address") => {
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("{name} has had no link-local address for 30 s")
     }
 
     pub fn try_open(
