@@ -12,9 +12,7 @@ use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Collective, ServedSums, Table};
 use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
-use polycast_core::variables::{
-    self, LIBRARY_DIRECTORY, MAX_SITE_BYTES, Reader, SiteFiles, SiteText, is_off, site_files,
-};
+use polycast_core::variables::{self, LIBRARY_DIRECTORY, Reader, SiteFiles, is_off};
 pub use polycast_core::variables::{
     BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SUMS, SWITCH, TABLE, TOPOLOGY,
     TRIALS, WITNESS,
@@ -254,14 +252,8 @@ pub fn warn(further: &[(String, String)]) -> Option<(String, String)> {
 }
 
 /// What the files of this host and this user set.
-static SITE: LazyLock<SiteFiles> = LazyLock::new(|| {
-    let text = |(file, is_of_site): (String, bool)| {
-        let text = polycast_system::text_if_there(&file, MAX_SITE_BYTES)?;
-        Some(SiteText { file, is_of_site, text })
-    };
-    let files = site_files(prefix().as_deref(), own);
-    SiteFiles::read(files.into_iter().filter_map(text))
-});
+static SITE: LazyLock<SiteFiles> =
+    LazyLock::new(|| SiteFiles::find(prefix().as_deref(), own, polycast_system::text_if_there));
 
 /// The folder in which polycast is installed, as the library knows it from its own path.
 fn prefix() -> Option<String> {

@@ -66,7 +66,6 @@ impl By {
 /// 5. Sums have one stage: no call number changes who serves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    shape: CommunicatorShape,
     to_stock: [ToStock; Collective::ALL.len()],
     stages: [Box<[Stage]>; Collective::ALL.len()],
     /// The stage of sums, for reductions to one rank and to all.
@@ -138,11 +137,10 @@ impl Policy {
         });
         let ways = WaysOfSums::new(rules.sums(), shape);
         let sums = SUMMED.map(|collective| Stage::of_sums(rules, collective, shape, ways));
-        Policy::of_stages(shape, stages, sums, ways)
+        Policy::of_stages(stages, sums, ways)
     }
 
     pub(super) fn of_stages(
-        shape: CommunicatorShape,
         stages: [Box<[Stage]>; Collective::ALL.len()],
         sums: [Stage; 2],
         ways_of_sums: WaysOfSums,
@@ -151,12 +149,12 @@ impl Policy {
             let of_sums = SUMMED.iter().zip(&sums).filter(|(summed, _)| **summed as usize == of);
             ToStock::of(stages[of].iter().chain(of_sums.map(|(_, stage)| stage)))
         });
-        Policy { shape, to_stock, stages, sums, ways_of_sums }
+        Policy { to_stock, stages, sums, ways_of_sums }
     }
 
     /// The shape of the communicator.
     pub fn shape(&self) -> CommunicatorShape {
-        self.shape
+        self.ways_of_sums.shape
     }
 
     /// The sums that are served.
@@ -237,7 +235,7 @@ impl Policy {
 
     /// Whether the network has to be measured for some call.
     pub fn asks(&self) -> bool {
-        let is_unknown = self.shape.nodes > 1 && self.shape.network.is_none();
+        let is_unknown = self.shape().nodes > 1 && self.shape().network.is_none();
         let asks = |interval: &Interval| interval.asks || is_unknown && interval.is_challenged;
         self.stages.iter().flatten().chain(&self.sums).any(|stage| stage.intervals.iter().any(asks))
     }

@@ -54,7 +54,8 @@ impl FromStr for ServedSums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaysOfSums {
     pub served: ServedSums,
-    shape: CommunicatorShape,
+    /// The shape of the communicator.
+    pub shape: CommunicatorShape,
 }
 
 impl WaysOfSums {

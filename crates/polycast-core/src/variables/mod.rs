@@ -10,7 +10,7 @@ pub use budget::budget;
 pub use cache::cache_folder;
 pub use check::problems;
 pub use report_to::ReportTo;
-pub use site::{MAX_SITE_BYTES, SiteFiles, SiteText, site_files};
+pub use site::SiteFiles;
 
 /// Words that switch on, in lower or upper case.
 pub const ON: [&str; 4] = ["on", "1", "yes", "true"];

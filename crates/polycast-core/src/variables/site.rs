@@ -10,20 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Reader, SWITCH, WARNED, WITNESS, check, find};
 
 /// The most bytes that such a file may have.
-pub const MAX_SITE_BYTES: usize = 64 << 10;
+const MAX_SITE_BYTES: usize = 64 << 10;
 
 /// The key of the list of variables that users may change.
 const USERS_MAY_CHANGE: &str = "users_may_change";
 
 /// A file with variables, as it was read.
 #[derive(Clone, Debug)]
-pub struct SiteText {
-    /// The name of the file.
-    pub file: String,
+struct SiteText {
+    file: String,
     /// True for a file of the site's, false for one of the user's own.
-    pub is_of_site: bool,
+    is_of_site: bool,
     /// The content, or the reason why there is none, in words.
-    pub text: Result<String, String>,
+    text: Result<String, String>,
 }
 
 /// A value, and who set it.
@@ -44,9 +43,23 @@ pub struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Reads files, the site's before the user's; of two that set a variable the later one counts. A
+    /// Reads the files that there are. `prefix`: where polycast is installed; `variable` looks into the
+    /// environment; `text` reads a file of so many bytes at most, if it is there, or says why it cannot.
+    pub fn find(
+        prefix: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+        text: impl Fn(&str, usize) -> Option<Result<String, String>>,
+    ) -> SiteFiles {
+        let read = |(file, is_of_site): (String, bool)| {
+            let text = text(&file, MAX_SITE_BYTES)?;
+            Some(SiteText { file, is_of_site, text })
+        };
+        SiteFiles::read(places(prefix, variable).into_iter().filter_map(read))
+    }
+
+    /// Takes files, the site's before the user's; of two that set a variable the later one counts. A
     /// mistake costs the line in which it stands, and a text that is no TOML the whole file.
-    pub fn read(files: impl IntoIterator<Item = SiteText>) -> SiteFiles {
+    fn read(files: impl IntoIterator<Item = SiteText>) -> SiteFiles {
         let mut site = SiteFiles::default();
         files.into_iter().for_each(|file| site.add(file));
         site
@@ -152,7 +165,7 @@ fn names(value: &toml::Value) -> Result<BTreeSet<&'static str>, String> {
 }
 
 /// The files that are read, in their order; `prefix` is where polycast is installed, `variable` looks into the environment.
-pub fn site_files(prefix: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Vec<(String, bool)> {
+fn places(prefix: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Vec<(String, bool)> {
     let folder = variable("XDG_CONFIG_HOME").filter(|folder| folder.starts_with('/'));
     let folder = folder.or_else(|| Some(variable("HOME")?.trim_end_matches('/').to_owned() + "/.config"));
     let installed = prefix.map(|prefix| format!("{}/etc/polycast.conf", prefix.trim_end_matches('/')));
@@ -265,7 +278,7 @@ mod tests {
     #[test]
     fn files_are_looked_for_where_users_expect_them() {
         let home = |name: &str| (name == "HOME").then(|| "/home/u/".to_owned());
-        let files = site_files(Some("/opt/polycast"), home);
+        let files = places(Some("/opt/polycast"), home);
         let expected = [
             ("/etc/polycast.conf", true),
             ("/opt/polycast/etc/polycast.conf", true),
@@ -273,7 +286,7 @@ mod tests {
         ];
         assert!(files.iter().map(|(file, is_of_site)| (file.as_str(), *is_of_site)).eq(expected));
         // Installed in / it is one file.
-        assert_eq!(site_files(Some("/"), |_| None), [(SYSTEMS.to_owned(), true)]);
+        assert_eq!(places(Some("/"), |_| None), [(SYSTEMS.to_owned(), true)]);
     }
 
     proptest! {

@@ -126,13 +126,14 @@ impl Communicator {
         told: Option<&[u64; TOLD]>,
         has_multicast: bool,
     ) -> Answer {
+        let trials = told.map(|told| made.process.ledgers.resumed(layout.shape, &layout.policy, told));
         self.serving = Some(Box::new(made));
         Answer::Opened(Opened::Number(Numbered {
             policy: layout.policy.clone(),
             ranks: layout.shape.ranks,
             shares_nodes: (layout.nodes.count() as usize) < layout.world_ranks.len(),
             has_multicast,
-            trials: told.map(|told| Process::here().ledgers.resumed(layout.shape, &layout.policy, told)),
+            trials,
         }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use polycast_core::variables::{MAX_SITE_BYTES, SiteFiles, SiteText, site_files};
+use polycast_core::variables::SiteFiles;
 
 use crate::machine;
 use crate::of_process::of_process;
@@ -14,21 +14,21 @@ of_process! {
 
 /// What the files of this host and this user set; they are read once.
 pub fn site() -> Arc<SiteFiles> {
-    SITE.with(|site| site.get_or_init(|| Arc::new(SiteFiles::read(texts()))).clone())
+    SITE.with(|site| site.get_or_init(|| Arc::new(read())).clone())
 }
 
 /// The value of a variable: the environment's, or what a file sets. An empty value counts as none.
 pub fn value(name: &str) -> Option<String> {
-    site().value(name, machine::variable(name).and_then(|value| value.into_string().ok()))
+    site().value(name, own(name))
 }
 
-fn texts() -> Vec<SiteText> {
+fn read() -> SiteFiles {
     let library = machine::library();
     let prefix = library.as_deref().and_then(|file| file.strip_suffix("/lib/polycast/libpolycast.so"));
-    let files = site_files(prefix, |name| machine::variable(name)?.into_string().ok());
-    let text = |(file, is_of_site): (String, bool)| {
-        let text = machine::text_if_there(&file, MAX_SITE_BYTES)?;
-        Some(SiteText { file, is_of_site, text })
-    };
-    files.into_iter().filter_map(text).collect()
+    SiteFiles::find(prefix, own, machine::text_if_there)
+}
+
+/// The value of a variable in the environment.
+fn own(name: &str) -> Option<String> {
+    machine::variable(name)?.into_string().ok()
 }

@@ -6,9 +6,9 @@ use crate::network::Network;
 use crate::policy::{CallCounts, Explanation, Verdict};
 use crate::units::Nanos;
 
-const BROADCAST: Collective = Collective::Broadcast;
+pub(super) const BROADCAST: Collective = Collective::Broadcast;
 
-fn call(bytes: u64) -> Call {
+pub(super) fn call(bytes: u64) -> Call {
     Call::new(BROADCAST, Bytes(bytes))
 }
 
@@ -20,21 +20,21 @@ fn collective() -> impl Strategy<Value = Collective> {
     prop::sample::select(&Collective::ALL[..])
 }
 
-fn table(rules: &[(&str, &str)]) -> Table {
+pub(super) fn table(rules: &[(&str, &str)]) -> Table {
     let rules = rules.iter().map(|(conditions, choice)| {
         format!("[[rule]]\ncollective = \"bcast\"\n{conditions}\nuse = \"{choice}\"\n")
     });
     Table::parse(&format!("version = 1\n{}", rules.collect::<String>()), "t").unwrap()
 }
 
-fn shape(nodes: u32) -> CommunicatorShape {
+pub(super) fn shape(nodes: u32) -> CommunicatorShape {
     CommunicatorShape::new(nodes, nodes, None).unwrap()
 }
 
 /// A policy with these stages for each collective, and none for sums.
 fn of_stages(stages: impl Fn() -> Box<[Stage]>) -> Policy {
     let ways = WaysOfSums::new(ServedSums::Mpi, shape(4));
-    Policy::of_stages(shape(4), std::array::from_fn(|_| stages()), [Stage::of_mpi(), Stage::of_mpi()], ways)
+    Policy::of_stages(std::array::from_fn(|_| stages()), [Stage::of_mpi(), Stage::of_mpi()], ways)
 }
 
 fn written(policy: &Policy, there: Capabilities) -> Vec<String> {

@@ -46,7 +46,7 @@ impl Policy {
     /// of microseconds where there are some.
     pub fn challengers(&self, of: Sameness) -> Vec<Challenger> {
         match self.is_challenged(of) {
-            true => challengers(of.collective, self.shape, of.first_bytes().max(1), of.there),
+            true => challengers(of.collective, self.shape(), of.first_bytes().max(1), of.there),
             false => Vec::new(),
         }
     }
@@ -69,26 +69,9 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Collective, CommunicatorShape, Rules, Table};
+    use super::super::super::{CommunicatorShape, Rules};
+    use super::super::tests::{BROADCAST, call, shape, table};
     use super::*;
-    use crate::units::Bytes;
-
-    const BROADCAST: Collective = Collective::Broadcast;
-
-    fn call(bytes: u64) -> Call {
-        Call::new(BROADCAST, Bytes(bytes))
-    }
-
-    fn table(rules: &[(&str, &str)]) -> Table {
-        let rules = rules.iter().map(|(conditions, choice)| {
-            format!("[[rule]]\ncollective = \"bcast\"\n{conditions}\nuse = \"{choice}\"\n")
-        });
-        Table::parse(&format!("version = 1\n{}", rules.collect::<String>()), "t").unwrap()
-    }
-
-    fn shape(nodes: u32) -> CommunicatorShape {
-        CommunicatorShape::new(nodes, nodes, None).unwrap()
-    }
 
     /// What the rules leave to the MPI has challengers after some calls, but not what the user
     /// says.
