@@ -1,5 +1,6 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU8;
 use std::str::FromStr;
 
 use crate::Family;
@@ -40,6 +41,32 @@ impl FromStr for Ports {
         let ports = port(first).zip(port(last)).filter(|(first, last)| first <= last);
         let expected = || "expected ports from 1024 to 65535, such as 20000-20099".to_owned();
         ports.map(|(first, last)| Ports { first, last }).ok_or_else(expected)
+    }
+}
+
+/// Time to live (IPv4) or hop limit (IPv6) of multicast datagrams: 1 stays on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hops(NonZeroU8);
+
+impl Default for Hops {
+    fn default() -> Hops {
+        Hops(NonZeroU8::MIN)
+    }
+}
+
+impl Hops {
+    /// The number, as datagrams have it.
+    pub fn get(self) -> u8 {
+        self.0.get()
+    }
+}
+
+/// Reads a number from 1 to 255.
+impl FromStr for Hops {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Hops, String> {
+        text.parse().map(Hops).map_err(|_| "expected a number from 1 to 255".to_owned())
     }
 }
 
@@ -298,6 +325,10 @@ mod tests {
         assert_eq!(block("239.192.7.0/24").groups(), 256 * 27_768);
         for wrong in ["", "80", "20099-20000", "20000-", "20000-99999", "a-b", "-5"] {
             assert!(wrong.parse::<Ports>().is_err(), "{wrong}");
+        }
+        assert_eq!("64".parse::<Hops>().map(Hops::get), Ok(64));
+        for wrong in ["", "0", "256", "-1", "far"] {
+            assert!(wrong.parse::<Hops>().is_err(), "{wrong}");
         }
         // The third and fourth are flooded, the last reaches beyond multicast.
         for wrong in [

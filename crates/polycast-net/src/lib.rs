@@ -13,6 +13,6 @@ pub mod verbs;
 
 pub use datagrams::{Carrier, Datagrams};
 pub use family::Family;
-pub use group::{Group, GroupBlock, Ports, Range};
+pub use group::{Group, GroupBlock, Hops, Ports, Range};
 pub use interface::{Interface, InterfaceChoice, InterfaceError};
 pub use socket::{OpenError, Socket, SocketOptions, Step, receive_buffer_bytes};

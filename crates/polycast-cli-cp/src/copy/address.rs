@@ -2,12 +2,11 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::num::NonZeroU8;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use polycast_core::variables::{HOPS, PORTS};
-use polycast_net::Ports;
+use polycast_net::{Hops, Ports};
 
 use super::message::Command;
 use crate::settings::variable;
@@ -17,19 +16,15 @@ use crate::settings::variable;
 pub struct Network {
     /// The ports to listen at; `None`: one that the kernel chooses.
     ports: Option<Ports>,
-    /// Time to live of multicast datagrams.
-    pub hops: u8,
+    pub hops: Hops,
 }
 
 impl Network {
     /// Reads the values of POLYCAST_PORTS and POLYCAST_TTL.
     pub fn new(ports: Option<String>, hops: Option<String>) -> Result<Network, String> {
         let ports = ports.map(|text| text.parse().map_err(|error| format!("{PORTS}={text}: {error}")));
-        let number = |text: String| {
-            let number = text.parse::<NonZeroU8>().map(NonZeroU8::get);
-            number.map_err(|_| format!("{HOPS}={text}: expected a number from 1 to 255"))
-        };
-        Ok(Network { ports: ports.transpose()?, hops: hops.map(number).transpose()?.unwrap_or(1) })
+        let hops = hops.map(|text| text.parse().map_err(|error| format!("{HOPS}={text}: {error}")));
+        Ok(Network { ports: ports.transpose()?, hops: hops.transpose()?.unwrap_or_default() })
     }
 
     /// What the user says on this host, for the agents of others; `None` if that is nothing.
@@ -59,7 +54,7 @@ impl Default for Network {
     fn default() -> Network {
         Network::new(variable(PORTS), variable(HOPS)).unwrap_or_else(|problem| {
             eprintln!("polycast: warning: {problem}");
-            Network { ports: None, hops: 1 }
+            Network { ports: None, hops: Hops::default() }
         })
     }
 }

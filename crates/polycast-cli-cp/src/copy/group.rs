@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use polycast_copy::{Purpose, place_in_ring};
 use polycast_core::units::Nanos;
-use polycast_net::{Interface, InterfaceChoice, Socket, SocketOptions};
+use polycast_net::{Hops, Interface, InterfaceChoice, Socket, SocketOptions};
 use polycast_protocol::Key;
 use polycast_protocol::wire::{Header, Kind, open, seal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -93,8 +93,7 @@ pub struct Candidate {
     pub backing: Arc<OnceLock<Backing>>,
     /// The handle of the member's thread; set when the node is a member.
     pub group: Arc<OnceLock<Handle>>,
-    /// The routers that datagrams may pass, and one more.
-    pub hops: u8,
+    pub hops: Hops,
     pub bits_per_second: Option<u64>,
     pub stop: Arc<AtomicBool>,
 }
@@ -106,7 +105,7 @@ impl Candidate {
         let choice: InterfaceChoice =
             if net.is_empty() { InterfaceChoice::default() } else { net.parse().ok()? };
         let interface = choice.choose(&Interface::all().ok()?, group.family()).ok()?;
-        let options = SocketOptions { hops: self.hops, ..SocketOptions::default() };
+        let options = SocketOptions { hops: self.hops.get(), ..SocketOptions::default() };
         let socket = Socket::open(&interface, group, &options).ok()?;
         let joined = Joined {
             datagram_bytes: socket.most_datagram_bytes() as u32,

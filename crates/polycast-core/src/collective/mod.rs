@@ -1,6 +1,7 @@
 //! The eight collective operations, and what a call of one is given.
 
 mod combination;
+pub mod doubles;
 
 pub use combination::{Child, CombinationOrder, CombinationTree, TreeNeighbours};
 

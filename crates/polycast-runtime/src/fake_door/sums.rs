@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::ptr::{null, null_mut};
 
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::doubles::{self, contribution};
 use polycast_core::collective::{Call, Collective, CombinationOrder, CombinationTree};
 use polycast_core::policy::chooser::Chosen;
 use polycast_core::policy::{Choice, Epoch};
@@ -44,24 +45,9 @@ unsafe extern "C" fn add(_: *const Reduction, from: *const c_void, into: *mut c_
                 std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes),
             )
         };
-        for (left, right) in left.as_chunks().0.iter().zip(right.as_chunks_mut().0) {
-            *right = (f64::from_le_bytes(*left) + f64::from_le_bytes(*right)).to_le_bytes();
-        }
+        doubles::add(left, right);
     });
     0
-}
-
-/// What a rank contributes at a place: over all places from 2^-200 to 2^200, at each of like size and both signs, so that what is lost
-/// depends on who is added to whom.
-fn contribution(rank: u32, at: u64) -> f64 {
-    let mut bits = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        ^ (at + 1).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
-    for shift in [33, 29, 32] {
-        bits = (bits ^ bits >> shift).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
-    }
-    let size = (at * 37 % 400) as i32 - 200 + (bits >> 8 & 7) as i32;
-    let value = (1.0 + (bits >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi(size);
-    if bits & 1 == 0 { value } else { -value }
 }
 
 impl Member {
@@ -73,7 +59,7 @@ impl Member {
         let (order, is_in_place) = (CombinationOrder::Tree, sum.is_in_place);
         let call = Call { element: DOUBLE, order, is_in_place, ..plain };
         let rank = Rank(self.rank);
-        let own: Vec<u8> = (0..sum.doubles).flat_map(|at| contribution(rank.0, at).to_le_bytes()).collect();
+        let own: Vec<u8> = (0..sum.doubles).flat_map(|at| contribution(rank, at).to_le_bytes()).collect();
         let contract = Contract { call };
         let mut output = vec![0xEE; contract.size(rank, polycast_core::schedule::Buffer::Output) as usize];
         let is_here = call.is_in_place_at(rank);
@@ -124,9 +110,8 @@ impl Member {
             }
         };
         let tree = CombinationTree::new(ranks);
-        let expected = |at: u64| {
-            tree.evaluate(|rank| contribution(rank.0, at), |left, right| left + right).to_le_bytes()
-        };
+        let expected =
+            |at: u64| tree.evaluate(|rank| contribution(rank, at), |left, right| left + right).to_le_bytes();
         let has_data = !is_told || (0..).zip(output.as_chunks().0).all(|(at, found)| *found == expected(at));
         Ended { is_served, code, has_data }
     }

@@ -16,8 +16,8 @@ pub fn interfaces() -> Vec<Interface> {
 /// Joins the group, by a socket or over verbs.
 pub fn join(interface: &Interface, group: Group, is_verbs: bool) -> Result<Datagrams, Reason> {
     stand_in!(|machine| machine.open(interface, group, is_verbs).map(Datagrams::Other));
-    let hops = settings::Multicast::current().map_or(1, |settings| settings.hops);
-    let options = SocketOptions { hops, ..SocketOptions::default() };
+    let hops = settings::Multicast::current().map(|settings| settings.hops).unwrap_or_default();
+    let options = SocketOptions { hops: hops.get(), ..SocketOptions::default() };
     if is_verbs {
         let verbs = verbs::object().ok_or(Reason::Socket)?;
         let member = verbs.join(interface, group, options.receive_bytes).map_err(|_| Reason::Socket)?;

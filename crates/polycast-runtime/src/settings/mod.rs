@@ -11,7 +11,6 @@ pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::num::NonZeroU8;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +20,7 @@ use polycast_core::variables::{
     self, FORCED, GROUPS, HOPS, MADCAP, MULTICAST, NET, PARAMETERS, PORTS, REPORT, ReportTo, SHARED_MEMORY,
     SUMS, SWITCH, TABLE, TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
 };
-use polycast_net::{Family, GroupBlock, InterfaceChoice, Ports, Range};
+use polycast_net::{Family, GroupBlock, Hops, InterfaceChoice, Ports, Range};
 
 use crate::machine;
 use crate::of_process::{Shared, of_process};
@@ -171,8 +170,7 @@ pub struct Multicast {
     pub interface: InterfaceChoice,
     pub madcap_server: Option<String>,
     pub ports: Ports,
-    /// Time to live, hop limit.
-    pub hops: u8,
+    pub hops: Hops,
 }
 
 impl Multicast {
@@ -203,7 +201,6 @@ impl Multicast {
                 ));
             }
         };
-        let hops = set::<NonZeroU8>(HOPS).map_err(|_| format!("{HOPS}: expected a number from 1 to 255"))?;
         Ok(Multicast {
             family,
             range,
@@ -211,7 +208,7 @@ impl Multicast {
             interface: interface_choice()?,
             madcap_server: lookup(MADCAP),
             ports: set::<Ports>(PORTS)?.unwrap_or_default(),
-            hops: hops.map_or(1, NonZeroU8::get),
+            hops: set::<Hops>(HOPS)?.unwrap_or_default(),
         })
     }
 }

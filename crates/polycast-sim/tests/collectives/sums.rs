@@ -4,34 +4,16 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::doubles::{add, contribution};
 use polycast_core::collective::{Call, Collective, CombinationOrder, CombinationTree};
 use polycast_core::schedule::{Buffer, Contract, Nodes};
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Buffers, Network, Schedules};
 
-fn add(left: &[u8], right: &mut [u8]) {
-    for (left, right) in left.as_chunks().0.iter().zip(right.as_chunks_mut().0) {
-        *right = (f64::from_le_bytes(*left) + f64::from_le_bytes(*right)).to_le_bytes();
-    }
-}
-
-/// What a rank contributes at a place: over all places numbers from 2^-200 to 2^200, at each of like size and both signs, so that what is
-/// lost depends on who is added to whom.
-fn contribution(rank: u32, at: u64) -> f64 {
-    let mut bits = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        ^ (at + 1).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
-    for shift in [33, 29, 32] {
-        bits = (bits ^ bits >> shift).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
-    }
-    let size = (at * 37 % 400) as i32 - 200 + (bits >> 8 & 7) as i32;
-    let value = (1.0 + (bits >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi(size);
-    if bits & 1 == 0 { value } else { -value }
-}
-
 fn expected(ranks: u32, elements: u64) -> Vec<u8> {
     let tree = CombinationTree::new(ranks);
     (0..elements)
-        .flat_map(|at| tree.evaluate(|rank| contribution(rank.0, at), |a, b| a + b).to_le_bytes())
+        .flat_map(|at| tree.evaluate(|rank| contribution(rank, at), |a, b| a + b).to_le_bytes())
         .collect()
 }
 
@@ -49,7 +31,7 @@ fn prove(algorithm: Algorithm, call: &Call, host_of: &[u64], expected: &[u8]) {
         let contract = Contract { call: *call };
         let empty = |buffer| vec![0xEE; contract.size(rank, buffer) as usize];
         let mut of = Buffers { input: empty(Buffer::Input), output: empty(Buffer::Output) };
-        let own = (0..call.bytes.0 / 8).flat_map(|at| contribution(rank.0, at).to_le_bytes()).collect();
+        let own = (0..call.bytes.0 / 8).flat_map(|at| contribution(rank, at).to_le_bytes()).collect();
         *(if call.is_in_place_at(rank) { &mut of.output } else { &mut of.input }) = own;
         buffers.push(of);
     }
@@ -127,7 +109,7 @@ mod long {
 #[test]
 fn these_numbers_tell_orders_apart() {
     for ranks in [3u32, 4, 5, 8, 17] {
-        let of = |at| (0..ranks).map(move |rank| contribution(rank, at));
+        let of = |at| (0..ranks).map(move |rank| contribution(Rank(rank), at));
         let (rising, falling): (Vec<f64>, Vec<f64>) =
             (0..1000).map(|at| (of(at).sum::<f64>(), of(at).rev().fold(0.0, |sum, x| x + sum))).unzip();
         let bits = |all: Vec<f64>| -> Vec<u8> { all.into_iter().flat_map(f64::to_le_bytes).collect() };
